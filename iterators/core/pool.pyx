@@ -83,25 +83,25 @@ cdef class BufferPool:
 
     def take(self, nbytes=None):
         """Return a block that nobody else holds; its contents are undefined."""
-        cdef Py_ssize_t wanted = self.nbytes if nbytes is None else nbytes
-        cdef Py_ssize_t i, size, smallest = 2 * wanted + CACHE_LINE, found = -1
+        cdef Py_ssize_t room = self.nbytes if nbytes is None else nbytes
+        cdef Py_ssize_t i, size, smallest = 2 * room + CACHE_LINE, place = -1
         memory = None
         with cython.critical_section(self):     # without the GIL another thread may call put()
             for i in range(len(self.free)):
                 size = self.free[i][0]
-                if wanted <= size < smallest:
-                    smallest, found = size, i
-            self.largest = max(self.largest, wanted)
-            if found >= 0:
-                _, memory = self.free.pop(found)
+                if room <= size < smallest:
+                    smallest, place = size, i
+            self.largest = max(self.largest, room)
+            if place >= 0:
+                _, memory = self.free.pop(place)
         if memory is None:
             # The largest size, a half, a quarter ... of it: where sizes vary, most blocks can take
             # the place of each other.
             size = self.largest
-            while size // 2 >= max(wanted, CACHE_LINE):
+            while size // 2 >= max(room, CACHE_LINE):
                 size //= 2
             memory = self.allocate(size)
-        return Block(self, memory, wanted)
+        return Block(self, memory, room)
 
     cdef void put(self, Py_ssize_t size, memory) noexcept:
         cdef Py_ssize_t room

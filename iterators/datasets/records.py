@@ -311,7 +311,7 @@ class ImageRecordDataset(DatasetMixin):
     def __init__(self, *values: Any, **keywords: Unpack[ImageRecordDatasetParameters]) -> None:
         owner = type(self).__name__
         arguments = by_name(owner, keywords, ImageRecordDatasetOptions, values)
-        self.given: dict[str, Any] = dict(arguments)
+        self.arguments: dict[str, Any] = dict(arguments)
         own = {item.name for item in fields(ImageRecordDatasetOptions)}
         augmentation = {name: arguments.pop(name) for name in AUGMENTATION & arguments.keys() - own}
         options = ImageRecordDatasetOptions.of(owner, arguments, also=AUGMENTATION)

@@ -71,7 +71,7 @@ cdef class Mosaic:
     # Fill a slot.  After a failure `failed` is the number of the record that it is of.
     cdef void render(self, Source source, const Partners* partners, const Slot* slot, int* fetched,
                      Outcome* outcome, Scratch* scratch, int64_t* failed) noexcept nogil
-    cdef int add(self, const Encoded* found, const Partners* partners, int number,
+    cdef int add(self, const Encoded* record, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil
     # The tile of an open image, and its objects as those of the canvas.
     cdef int add_tile(self, const uint8_t* data, size_t size, const Partners* partners, int number,

@@ -328,11 +328,11 @@ cdef class Mosaic:
         failed[0] = partners.records[0]
         finish(self, self.renderer, partners, slot, outcome)
 
-    cdef int add(self, const Encoded* found, const Partners* partners, int number,
+    cdef int add(self, const Encoded* record, const Partners* partners, int number,
                  const Slot* slot, Outcome* outcome) noexcept nogil:
         """Add the image of one record and its objects."""
         cdef Slot target = slot[0]
-        cdef Encoded image = found[0]
+        cdef Encoded image = record[0]
         cdef double begin = sync_now()
         outcome.status = RENDER_OK
         outcome.message[0] = 0

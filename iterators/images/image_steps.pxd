@@ -53,7 +53,7 @@ cdef class StepRunner:
                       const Geometry* geometry, const Target* target,
                       Outcome* outcome) noexcept nogil
     # A rectangle of an open image, upright and in memory until the next call.
-    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
+    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* region,
                   Pixels* pixels, Outcome* outcome) noexcept nogil
     cdef uint8_t* buffer(self, int which, size_t size, Outcome* outcome) noexcept nogil
 

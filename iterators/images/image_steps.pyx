@@ -173,56 +173,56 @@ cdef class StepRunner:
                       const Geometry* geometry, const Target* target,
                       Outcome* outcome) noexcept nogil:
         cdef int i, width = info.width, height = info.height
-        cdef Rectangle wanted
+        cdef Rectangle region
         cdef Rows rows
         cdef ptrdiff_t packed
         cdef size_t size
         cdef uint8_t* stored
         cdef uint8_t* upright
-        wanted.x = wanted.y = 0
+        region.x = region.y = 0
         for i in range(geometry.count):
-            wanted.x += geometry.steps[i].x + geometry.steps[i].left
-            wanted.y += geometry.steps[i].y + geometry.steps[i].top
-        wanted.width = geometry.steps[geometry.count - 1].out_width
-        wanted.height = geometry.steps[geometry.count - 1].out_height
+            region.x += geometry.steps[i].x + geometry.steps[i].left
+            region.y += geometry.steps[i].y + geometry.steps[i].top
+        region.width = geometry.steps[geometry.count - 1].out_width
+        region.height = geometry.steps[geometry.count - 1].out_height
         self.writer.begin(target, image, geometry)
         self.writer.sample = info.pixel_size // self.plan.channels
         if info.orientation == 1:
-            if source.start(source, 1, &wanted, outcome):
+            if source.start(source, 1, &region, outcome):
                 return outcome.status
             i = 0
-            while i < wanted.height:
+            while i < region.height:
                 if source.next(source, &rows, outcome):
                     return outcome.status
                 put_rows(self, rows.first, rows.stride, rows.count)
                 i += rows.count
         else:
-            size = <size_t>wanted.width * wanted.height * info.pixel_size
+            size = <size_t>region.width * region.height * info.pixel_size
             stored = self.buffer(PIXELS_A, size, outcome)
             upright = self.buffer(PIXELS_B, size, outcome) if stored != NULL else NULL
             if upright == NULL:
                 return outcome.status
-            packed = <ptrdiff_t>wanted.width * info.pixel_size
+            packed = <ptrdiff_t>region.width * info.pixel_size
             if orient_exchanges_sides(info.orientation):
                 width, height = height, width
-            orient_rectangle(width, height, info.orientation, &wanted.x, &wanted.y, &wanted.width,
-                             &wanted.height)
-            if copy_rows(source, 1, &wanted, info.pixel_size, stored, outcome):
+            orient_rectangle(width, height, info.orientation, &region.x, &region.y, &region.width,
+                             &region.height)
+            if copy_rows(source, 1, &region, info.pixel_size, stored, outcome):
                 return outcome.status
-            orient_image(stored, <ptrdiff_t>wanted.width * info.pixel_size, wanted.width,
-                         wanted.height, info.pixel_size, info.orientation, upright, packed)
+            orient_image(stored, <ptrdiff_t>region.width * info.pixel_size, region.width,
+                         region.height, info.pixel_size, info.orientation, upright, packed)
             put_rows(self, upright, packed, geometry.steps[geometry.count - 1].out_height)
         self.writer.end()
         if self.writer.lost:
             return outcome_fail(outcome, RENDER_IMAGE, LOST)
         return RENDER_OK
 
-    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* wanted,
+    cdef int load(self, RowSource* source, const ImageInfo* info, const Rectangle* region,
                   Pixels* pixels, Outcome* outcome) noexcept nogil:
         cdef Step step
         cdef int denominator = 1
         step.kind = STEP_RESAMPLE
-        step.x, step.y, step.width, step.height = wanted.x, wanted.y, wanted.width, wanted.height
+        step.x, step.y, step.width, step.height = region.x, region.y, region.width, region.height
         pixels.pixel_size = self.plan.channels
         return gather(self, source, info, &step, &denominator, pixels, outcome)
 
@@ -296,52 +296,52 @@ cdef int gather(StepRunner runner, RowSource* source, const ImageInfo* info, con
     """Bring the pixels that the first step reads into memory, upright."""
     cdef int channels = runner.plan.channels
     cdef int width = info.width, height = info.height
-    cdef Rectangle wanted, stored
+    cdef Rectangle region, stored
     cdef Rows rows
     cdef uint8_t* upright
     cdef uint8_t* target
     if width % denominator[0] or height % denominator[0]:
         denominator[0] = 1  # the scaled grids of stored and upright image would not agree
-    find_needed(runner, step, denominator[0], info, &wanted)
+    find_needed(runner, step, denominator[0], info, &region)
     if info.in_memory:
-        wanted.x = wanted.y = 0
-        wanted.width, wanted.height = width, height
-    pixels.x, pixels.y = wanted.x, wanted.y
-    pixels.width, pixels.height = wanted.width, wanted.height
+        region.x = region.y = 0
+        region.width, region.height = width, height
+    pixels.x, pixels.y = region.x, region.y
+    pixels.width, pixels.height = region.width, region.height
     if info.in_memory:
-        if source.start(source, 1, &wanted, outcome) or source.next(source, &rows, outcome):
+        if source.start(source, 1, &region, outcome) or source.next(source, &rows, outcome):
             return outcome.status
         pixels.first, pixels.stride = rows.first, rows.stride
         return RENDER_OK
-    upright = target = runner.buffer(PIXELS_B, <size_t>wanted.width * wanted.height * channels,
+    upright = target = runner.buffer(PIXELS_B, <size_t>region.width * region.height * channels,
                                      outcome)
     if upright != NULL and info.orientation != 1:
-        target = runner.buffer(PIXELS_A, <size_t>wanted.width * wanted.height * channels, outcome)
+        target = runner.buffer(PIXELS_A, <size_t>region.width * region.height * channels, outcome)
     if outcome.status:
         return outcome.status
-    width, height, stored = width // denominator[0], height // denominator[0], wanted
+    width, height, stored = width // denominator[0], height // denominator[0], region
     if orient_exchanges_sides(info.orientation):
         width, height = height, width
     orient_rectangle(width, height, info.orientation, &stored.x, &stored.y, &stored.width,
                      &stored.height)
     if copy_rows(source, denominator[0], &stored, channels, target, outcome):
         return outcome.status
-    pixels.first, pixels.stride = upright, <ptrdiff_t>wanted.width * channels
+    pixels.first, pixels.stride = upright, <ptrdiff_t>region.width * channels
     if info.orientation != 1:
         orient_image(target, <ptrdiff_t>stored.width * channels, stored.width, stored.height,
                      channels, info.orientation, upright, pixels.stride)
     return RENDER_OK
 
 
-cdef int copy_rows(RowSource* source, int denominator, const Rectangle* wanted, int pixel_size,
+cdef int copy_rows(RowSource* source, int denominator, const Rectangle* region, int pixel_size,
                    uint8_t* target, Outcome* outcome) noexcept nogil:
     """Copy a rectangle of the stored image at 1/denominator, packed."""
-    cdef ptrdiff_t packed = <ptrdiff_t>wanted.width * pixel_size
+    cdef ptrdiff_t packed = <ptrdiff_t>region.width * pixel_size
     cdef Rows rows
     cdef int i, top = 0
-    if source.start(source, denominator, wanted, outcome):
+    if source.start(source, denominator, region, outcome):
         return outcome.status
-    while top < wanted.height:
+    while top < region.height:
         if source.next(source, &rows, outcome):
             return outcome.status
         for i in range(rows.count):
@@ -351,29 +351,29 @@ cdef int copy_rows(RowSource* source, int denominator, const Rectangle* wanted, 
 
 
 cdef void find_needed(StepRunner runner, const Step* step, int denominator, const ImageInfo* info,
-                      Rectangle* wanted) noexcept nogil:
+                      Rectangle* region) noexcept nogil:
     """Find what the first step reads of the upright image at 1/denominator; never empty."""
     cdef warp_source source
     if step.kind == STEP_RESAMPLE:
-        wanted.x, wanted.y = step.x // denominator, step.y // denominator
-        wanted.width = (step.x + step.width + denominator - 1) // denominator - wanted.x
-        wanted.height = (step.y + step.height + denominator - 1) // denominator - wanted.y
+        region.x, region.y = step.x // denominator, step.y // denominator
+        region.width = (step.x + step.width + denominator - 1) // denominator - region.x
+        region.height = (step.y + step.height + denominator - 1) // denominator - region.y
         return
     if step.kind == STEP_WARP:
         describe_warp(runner, step, NULL, &source)
         warp_bounds(&source, step.left, step.top, step.out_width, step.out_height,
-                    &wanted.x, &wanted.y, &wanted.width, &wanted.height)
+                    &region.x, &region.y, &region.width, &region.height)
     elif step.kind == STEP_PAD:
-        find_padded(step.method, step.left - step.border_x, step.out_width, info.width, &wanted.x,
-                    &wanted.width)
-        find_padded(step.method, step.top - step.border_y, step.out_height, info.height, &wanted.y,
-                    &wanted.height)
+        find_padded(step.method, step.left - step.border_x, step.out_width, info.width, &region.x,
+                    &region.width)
+        find_padded(step.method, step.top - step.border_y, step.out_height, info.height, &region.y,
+                    &region.height)
     else:
-        wanted.x = wanted.y = 0
-        wanted.width, wanted.height = info.width, info.height
-    if wanted.width < 1 or wanted.height < 1:
-        wanted.x = wanted.y = 0
-        wanted.width = wanted.height = 1
+        region.x = region.y = 0
+        region.width, region.height = info.width, info.height
+    if region.width < 1 or region.height < 1:
+        region.x = region.y = 0
+        region.width = region.height = 1
 
 
 cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8_t* out,
@@ -381,11 +381,11 @@ cdef int copy_step(StepRunner runner, const Step* step, RowSource* source, uint8
     """Crop only: rows go from the source to where they belong."""
     cdef int y = 0, i
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * runner.plan.channels
-    cdef Rectangle wanted
+    cdef Rectangle region
     cdef Rows rows
-    wanted.x, wanted.y = step.x + step.left, step.y + step.top
-    wanted.width, wanted.height = step.out_width, step.out_height
-    if source.start(source, 1, &wanted, outcome):
+    region.x, region.y = step.x + step.left, step.y + step.top
+    region.width, region.height = step.out_width, step.out_height
+    if source.start(source, 1, &region, outcome):
         return outcome.status
     while y < step.out_height:
         if source.next(source, &rows, outcome):
@@ -404,7 +404,7 @@ cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, i
     """Push rows through the resampler; those that it completes are written at once."""
     cdef int channels = runner.plan.channels, i, y = 0, complete = 0, ready
     cdef ptrdiff_t packed = <ptrdiff_t>step.out_width * channels
-    cdef Rectangle wanted
+    cdef Rectangle region
     cdef Rows rows
     cdef resample_axis horizontal, vertical
     horizontal.source, horizontal.target = step.width, step.target_width
@@ -419,16 +419,16 @@ cdef int resample_step(StepRunner runner, const Step* step, RowSource* source, i
     if resampler_begin(runner.resampler, step.method, &horizontal, &vertical, channels, out,
                        packed):
         return outcome_fail(outcome, RENDER_MEMORY, b"")
-    resampler_source(runner.resampler, &wanted.x, &wanted.y, &wanted.width, &wanted.height)
-    if source.start(source, denominator, &wanted, outcome):
+    resampler_source(runner.resampler, &region.x, &region.y, &region.width, &region.height)
+    if source.start(source, denominator, &region, outcome):
         return outcome.status
-    while y < wanted.height:
+    while y < region.height:
         if source.next(source, &rows, outcome):
             return outcome.status
         for i in range(rows.count):
             if rows.cold and i + ROWS_AHEAD < rows.count:
                 prefetch_for_reading(rows.first + (i + ROWS_AHEAD) * rows.stride,
-                                     wanted.width * channels)
+                                     region.width * channels)
             ready = resampler_push(runner.resampler, rows.first + i * rows.stride)
             if writes and ready > complete:
                 put_rows(runner, out + complete * packed, packed, ready - complete)

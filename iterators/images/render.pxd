@@ -45,7 +45,7 @@ cdef class CacheReader:
     cdef int64_t first          # number in the source of the first record of the cache
     cdef int64_t looked         # the record that was looked for, until it is rendered; else -1
     cdef int status             # what was found: CacheStatus
-    cdef CachedImage found
+    cdef CachedImage cached
     cdef bint lost              # what `look` found was gone when it was rendered
 
     # Whether the next `render`, if it is for this record, needs no encoded image.
@@ -59,7 +59,7 @@ cdef class CacheReader:
                    const ImageKey* image) noexcept nogil
     cdef bint prepare(self, const ImageInfo* info, const ImageKey* image,
                       Geometry* geometry) noexcept nogil
-    cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
+    cdef int render_found(self, Renderer renderer, const CachedImage* cached, const ImageKey* image,
                           const Target* target, Outcome* outcome) noexcept nogil
 
 
@@ -98,7 +98,7 @@ cdef class Renderer:
     cdef int64_t cut                # images with more bits than their pixels had
     cdef double total_seconds
 
-    cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
+    cdef int render(self, const Encoded* record, uint32_t epoch, int64_t number, int64_t draw,
                     const Slot* slot, Outcome* outcome) noexcept nogil
     # The image that is opened next has this number.
     cdef void announce(self, int64_t number) noexcept nogil

@@ -79,16 +79,16 @@ cdef class RenderedView:
         self.runner = StepRunner(plan, changes, writer or RowWriter(plan))
 
 
-cdef void extend(Rectangle* wanted, const Step* step, const ImageInfo* info) noexcept nogil:
+cdef void extend(Rectangle* region, const Step* step, const ImageInfo* info) noexcept nogil:
     """Make a rectangle hold what a first step reads as well."""
     cdef int right = info.width, bottom = info.height, x = 0, y = 0
     if step.kind == STEP_RESAMPLE:
         x, y, right, bottom = step.x, step.y, step.x + step.width, step.y + step.height
-    if wanted.width:
-        right = max(right, wanted.x + wanted.width)
-        bottom = max(bottom, wanted.y + wanted.height)
-        x, y = min(x, wanted.x), min(y, wanted.y)
-    wanted.x, wanted.y, wanted.width, wanted.height = x, y, right - x, bottom - y
+    if region.width:
+        right = max(right, region.x + region.width)
+        bottom = max(bottom, region.y + region.height)
+        x, y = min(x, region.x), min(y, region.y)
+    region.x, region.y, region.width, region.height = x, y, right - x, bottom - y
 
 
 cdef int parse_header(Encoded* image, Outcome* outcome) noexcept nogil:
@@ -142,9 +142,9 @@ cdef class Renderer:
         own = [codec(plan.channels, upright=plan.recipe.orient, deep=deep, **plan.limits)
                for deep in [False, True][:1 if plan.cuts else 2]
                for codec in CODECS] if not self.borrows else []
-        wanted = wishes(plan.recipe.background, strict)
-        if wanted and not self.borrows:
-            own.insert(0, SpecialRows(plan.channels, upright=plan.recipe.orient, **wanted,
+        options = wishes(plan.recipe.background, strict)
+        if options and not self.borrows:
+            own.insert(0, SpecialRows(plan.channels, upright=plan.recipe.orient, **options,
                                       **plan.limits))
         self.decoders = beside.decoders if self.borrows else own
         first = [one for one in self.decoders if isinstance(one, SpecialRows)]
@@ -273,10 +273,10 @@ cdef class Renderer:
             raise outcome_error(outcome, self.plan.label_width, {})
         return arrays if self.num_views else arrays[0]
 
-    cdef int render(self, const Encoded* found, uint32_t epoch, int64_t number, int64_t draw,
+    cdef int render(self, const Encoded* record, uint32_t epoch, int64_t number, int64_t draw,
                     const Slot* slot, Outcome* outcome) noexcept nogil:
         """Fill one slot from one image."""
-        cdef Encoded encoded = found[0]
+        cdef Encoded encoded = record[0]
         cdef ImageKey image
         cdef double begin = sync_now()
         outcome.status = RENDER_OK
@@ -350,11 +350,11 @@ cdef class Renderer:
         """From an open source to the slots of all views."""
         cdef ImageKey[MAX_VIEWS] keys
         cdef Geometry[MAX_VIEWS] geometries
-        cdef Rectangle wanted
+        cdef Rectangle region
         cdef Pixels pixels
         cdef RowSource memory
         cdef int i, status
-        memset(&wanted, 0, sizeof(Rectangle))
+        memset(&region, 0, sizeof(Rectangle))
         for i in range(self.num_views):
             keys[i] = image[0]
             keys[i].key = draw_key((<RenderedView>self.view_table[i]).plan.key, draw)
@@ -366,8 +366,8 @@ cdef class Renderer:
             if (<RenderedView>self.view_table[i]).path_finder is not None:
                 (<RenderedView>self.view_table[i]).path_finder.note(
                     &geometries[i], info.width, info.height)
-            extend(&wanted, &geometries[i].steps[0], info)
-        if outcome.status == RENDER_OK and not self.loader.load(source, info, &wanted, &pixels,
+            extend(&region, &geometries[i].steps[0], info)
+        if outcome.status == RENDER_OK and not self.loader.load(source, info, &region, &pixels,
                                                                 outcome):
             read_pixels(&memory, &pixels)
             info.in_memory, info.scales, info.orientation = True, False, 1
@@ -542,7 +542,7 @@ cdef class CacheReader:
 
     cdef bint look(self, int64_t number) noexcept nogil:
         self.looked = number
-        self.status = self.images.find(number - self.first, &self.found)
+        self.status = self.images.find(number - self.first, &self.cached)
         return self.status == CACHE_FOUND
 
     cdef bint render(self, Renderer renderer, const uint8_t* data, size_t size,
@@ -565,9 +565,9 @@ cdef class CacheReader:
             if not made:
                 self.images.cache.refuse(number - self.first)
                 return False
-            self.images.cache.put(number - self.first, &self.found)
-        self.render_found(renderer, &self.found, image, target, outcome)
-        self.lost = self.images.cache.is_lost(&self.found)
+            self.images.cache.put(number - self.first, &self.cached)
+        self.render_found(renderer, &self.cached, image, target, outcome)
+        self.lost = self.images.cache.is_lost(&self.cached)
         if self.lost:
             outcome.status = RENDER_OK      # what was found was not what was put there
             return False
@@ -587,7 +587,7 @@ cdef class CacheReader:
         # All that can be said before anything is decoded for nothing.
         made = self.prepare(&info, image, &geometry) and not self.runner.run(
             source, &info, image, &geometry, NULL, &outcome)
-        self.found.pixels = self.runner.buffers[PIXELS_A]
+        self.cached.pixels = self.runner.buffers[PIXELS_A]
         # Damage that was decoded over may look different where only a part is decoded.
         return source.finish(source) and made
 
@@ -598,33 +598,33 @@ cdef class CacheReader:
             return False        # reading it where it is is as good
         if whole_image(&self.images.resize, image, info.width, info.height, geometry):
             return False
-        self.found.source_width, self.found.source_height = info.width, info.height
-        self.found.width = geometry.steps[0].target_width
-        self.found.height = geometry.steps[0].target_height
-        return self.images.cache.has_room(self.found.width, self.found.height)
+        self.cached.source_width, self.cached.source_height = info.width, info.height
+        self.cached.width = geometry.steps[0].target_width
+        self.cached.height = geometry.steps[0].target_height
+        return self.images.cache.has_room(self.cached.width, self.cached.height)
 
-    cdef int render_found(self, Renderer renderer, const CachedImage* found, const ImageKey* image,
+    cdef int render_found(self, Renderer renderer, const CachedImage* cached, const ImageKey* image,
                           const Target* target, Outcome* outcome) noexcept nogil:
         cdef Geometry geometry
         cdef Step* step = &geometry.steps[0]
         cdef ImageInfo info
         cdef Pixels pixels
         cdef RowSource source
-        if renderer.draw(image, found.source_width, found.source_height, target, &geometry,
+        if renderer.draw(image, cached.source_width, cached.source_height, target, &geometry,
                          outcome):
             return outcome.status
         if self.images.resize.new_width != -1:
             # The first step is done: what is left of it is its window.
-            if step.target_width != found.width or step.target_height != found.height:
+            if step.target_width != cached.width or step.target_height != cached.height:
                 return outcome_fail(outcome, RENDER_IMAGE,
                                     b"the cached image was resized to another size")
             step.width, step.height = step.target_width, step.target_height
-        pixels.first, pixels.x, pixels.y = found.pixels, 0, 0
-        pixels.width, pixels.height = found.width, found.height
+        pixels.first, pixels.x, pixels.y = cached.pixels, 0, 0
+        pixels.width, pixels.height = cached.width, cached.height
         pixels.pixel_size = renderer.plan.channels
-        pixels.stride = <Py_ssize_t>found.width * renderer.plan.channels
+        pixels.stride = <Py_ssize_t>cached.width * renderer.plan.channels
         read_pixels(&source, &pixels)
         memset(&info, 0, sizeof(info))
-        info.width, info.height, info.orientation = found.width, found.height, 1
+        info.width, info.height, info.orientation = cached.width, cached.height, 1
         info.in_memory = True
         return renderer.runner.run(&source, &info, image, &geometry, target, outcome)

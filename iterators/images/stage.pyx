@@ -137,8 +137,8 @@ cdef class BatchMemory:
         cdef Py_ssize_t i
         if len(sizes) != slots:
             raise ValueError(f"{len(sizes)} sizes for {slots} slots")
-        found = [self._checked(size) for size in np.asarray(sizes).tolist()]
-        lengths = [height * width * plan.channels for height, width in found]
+        shapes = [self._checked(size) for size in np.asarray(sizes).tolist()]
+        lengths = [height * width * plan.channels for height, width in shapes]
         block = self.pools[0].take(max(sum(lengths), 1) * plan.item_size)
         values = np.frombuffer(block, plan.dtype)
         if clear:
@@ -147,8 +147,8 @@ cdef class BatchMemory:
         made.values = values[:sum(lengths)]
         for i in range(slots):
             begin, end = end, end + lengths[i]
-            array = values[begin:end].reshape(self._shape_of_one(found[i]))
-            plan.set_target(1, found[i][0], found[i][1], <char*><size_t>array.ctypes.data,
+            array = values[begin:end].reshape(self._shape_of_one(shapes[i]))
+            plan.set_target(1, shapes[i][0], shapes[i][1], <char*><size_t>array.ctypes.data,
                             &targets[i])
             made.append(array)
         return made
@@ -537,8 +537,8 @@ cdef class Stage:
     def _cache_stats(self):
         if not self.caches:
             return self.last_cache_stats
-        found = [cached.stats() for cached in self.caches]
-        return {name: sum(stats[name] for stats in found) for name in found[0]}
+        all_stats = [cached.stats() for cached in self.caches]
+        return {name: sum(stats[name] for stats in all_stats) for name in all_stats[0]}
 
     def use_threads(self, Py_ssize_t count):
         """Have only so many of the threads work, from their next images on."""

@@ -35,10 +35,10 @@ def with_keywords(owner: str, recipe: Any, keywords: Mapping[str, Any]) -> Any:
     >>> with_keywords("Pack", Recipe(data_shape=(3, 8, 8)), {"pad": 2})
     Recipe(data_shape=(3, 8, 8), pad=2)
     """
-    known = [item.name for item in fields(recipe)]
+    names = [item.name for item in fields(recipe)]
     for name in keywords:
-        if name not in known:
-            raise unknown_keyword(owner, name, known)
+        if name not in names:
+            raise unknown_keyword(owner, name, names)
     return replace(recipe, **keywords)
 
 

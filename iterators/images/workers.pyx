@@ -280,7 +280,7 @@ cdef class FieldSet:
         cdef Py_ssize_t i
         if np.ndim(size) > 1:
             raise ValueError("images of several sizes in a batch have no fields")
-        found = []
+        arrays = []
         for i in range(self.count):
             plan = self.plans[i]
             array = None
@@ -291,11 +291,11 @@ cdef class FieldSet:
                 if count < slots:
                     array.fill(plan.padding)
                 self.set_target(rows, i, array, 0)
-            found.append(array)
+            arrays.append(array)
         self.slots[at] = slots
         for i in range(self.batch_size):
             rows.failed[i] = -1
-        self.arrays[at] = found
+        self.arrays[at] = arrays
 
     cdef int set_target(self, FieldRows* rows, Py_ssize_t number, array, Py_ssize_t slot) except -1:
         """Note where a slot of the array of a field lies, and those behind it."""
@@ -314,13 +314,13 @@ cdef class FieldSet:
         """
         cdef Py_ssize_t i, slot
         cdef FieldPlan plan
-        found = list(self.arrays[at])
+        arrays = list(self.arrays[at])
         bad = {slot for slot, _ in failures}
         for i in range(self.count):
             plan = self.plans[i]
             if plan.is_array:
                 continue
-            found[i] = values = [plan.padding] * self.slots[at]
+            arrays[i] = values = [plan.padding] * self.slots[at]
             for slot, record in enumerate(records):
                 if slot in bad:
                     continue
@@ -329,7 +329,7 @@ cdef class FieldSet:
                 except RecordIOError as error:
                     bad.add(slot)
                     failures.append((slot, error))
-        return found
+        return arrays
 
     def release(self, Py_ssize_t at):
         """Refer no longer to the memory of a batch that was handed over."""
@@ -437,7 +437,7 @@ cdef class FieldWorkers:
                     int64_t draw, FieldRows* rows, Py_ssize_t slot,
                     Outcome* outcome) noexcept nogil:
         cdef Outcome own
-        cdef Encoded found
+        cdef Encoded record
         cdef FieldTask task
         cdef ImageKey image
         cdef PyObject* one
@@ -462,13 +462,13 @@ cdef class FieldWorkers:
             own.status, own.message[0], own.record_id = RENDER_OK, 0, outcome.record_id
             rows.fetched[slot] = FETCH_OK
             if (<FieldPlan>one).source is not None:
-                rows.fetched[slot] = (<FieldPlan>one).source.fetch(number, &self.scratch, &found)
+                rows.fetched[slot] = (<FieldPlan>one).source.fetch(number, &self.scratch, &record)
             if rows.fetched[slot] == FETCH_OK:
                 (<FieldWorker>self.table[group * self.fields.count + i]).render(
-                    &found, &task, &own)
+                    &record, &task, &own)
                 if (<FieldPlan>one).source is not None:
                     rows.fetched[slot] = (<FieldPlan>one).source.confirm(
-                        number, found.data, found.size)
+                        number, record.data, record.size)
             if rows.fetched[slot] != FETCH_OK or own.status != RENDER_OK:
                 rows.failed[slot] = i
                 outcome.found = own.found

@@ -153,8 +153,8 @@ class AbstractDataProvider(MXNetProtocol, MXNetJlProtocol, DatasetProtocol):
             Print it; before the first batch it has 0 images.  Its `prometheus` has the same
             numbers for a monitoring system.
         """
-        found = self._provider_times.report(self._provider_counters())
-        return self._provider_advice(found) if advise and found.images else found
+        report = self._provider_times.report(self._provider_counters())
+        return self._provider_advice(report) if advise and report.images else report
 
     def _provider_counters(self) -> dict[str, float]:
         """Return the counters of what makes the batches; see `EpochTimes`."""

@@ -119,9 +119,9 @@ def _more_threads(now: Capacity, name: str) -> Iterator[Change]:
     numbers = range(now.threads + 1, now.processors + 1)
     most = max((replace(now, threads=count).rate for count in numbers), default=0.0)
     for count in numbers:
-        found = replace(now, threads=count)
-        if found.rate >= 0.98 * most:
-            yield Change(f"{name}={count} in place of {now.threads}", found, {name: count})
+        capacity = replace(now, threads=count)
+        if capacity.rate >= 0.98 * most:
+            yield Change(f"{name}={count} in place of {now.threads}", capacity, {name: count})
             return
 
 
@@ -138,14 +138,14 @@ def _without_python(now: Capacity, names: str) -> Iterator[Change]:
     left = max(now.working - now.python, 0)
     if now.loop_python == 0 or left < LEAST_LEFT * now.working:
         return
-    found = replace(
+    capacity = replace(
         now.scaled(left / now.working),
         loop=max(now.loop - now.loop_python, 0),
         loop_on_processor=max(now.loop_on_processor - now.loop_python, 0),
         python=0.0,
         loop_python=0.0,
     )
-    yield Change(f"keywords of the recipe in place of {names or 'functions'} in Python", found)
+    yield Change(f"keywords of the recipe in place of {names or 'functions'} in Python", capacity)
 
 
 def _share(report: EpochReport, *names: str) -> float:
@@ -163,12 +163,12 @@ class _Trial:
     def __init__(self, engines: ImageEngines, epoch: int, seconds: float, folder: str) -> None:
         self.engines, self.epoch, self._folder = engines, epoch, folder
         source, count = engines.source.bytes_source(), len(engines.source)
-        wanted = int(np.clip(TRIAL_SECONDS / max(seconds, 1e-9), *TRIAL_IMAGES))
-        numbers = np.unique(np.linspace(0, count - 1, wanted).astype(np.int64))
-        found = [source.image(number) for number in numbers.tolist()]
-        self.headers = [header for header, _ in found]
-        self.contents = [bytes(content) for _, content in found]
-        self.count = len(found)
+        num_images = int(np.clip(TRIAL_SECONDS / max(seconds, 1e-9), *TRIAL_IMAGES))
+        numbers = np.unique(np.linspace(0, count - 1, num_images).astype(np.int64))
+        images = [source.image(number) for number in numbers.tolist()]
+        self.headers = [header for header, _ in images]
+        self.contents = [bytes(content) for _, content in images]
+        self.count = len(images)
         self.repeats = int(np.clip(TRIAL_SECONDS / max(seconds * self.count, 1e-9), 1, 20))
         self.source = self.packed(self.contents)
         self.plan = engines.plans[0]
@@ -196,7 +196,7 @@ class _Trial:
                 [self._spent(stage, self.epoch + 1, self.repeats) for stage in stages]
                 for _ in range(ROUNDS)
             ]
-        return [float(found) for found in np.min(rounds, axis=0)]
+        return [float(seconds) for seconds in np.min(rounds, axis=0)]
 
     def _stage(
         self,
@@ -250,13 +250,13 @@ def tried(
         tempfile.TemporaryDirectory() as folder,
     ):
         trial = _Trial(engines, epoch, now.on_processor, folder)
-        found = list(chain.from_iterable(one(trial, recipe, report) for one in tries))
+        candidates = list(chain.from_iterable(one(trial, recipe, report) for one in tries))
         # Points that were noted belong to other numbers: they are noted again.
         own = {} if engines.entries is None else {"entries": EntryStore(trial.count)}
-        before, *after = trial.seconds(own, *({**own, **one.how} for one in found))
+        before, *after = trial.seconds(own, *({**own, **one.how} for one in candidates))
         if engines.job.change is not None:  # what they cost has nothing to do with the stage
             before = now.on_processor
-        for one, seconds in zip(found, after, strict=True):
+        for one, seconds in zip(candidates, after, strict=True):
             then = replace(now.scaled(seconds / max(before, 1e-9)), python=0.0)
             then = replace(then, loop=max(then.loop - one.spared, 0))
             yield Change(one.text, then, one.keywords)

@@ -83,7 +83,7 @@ class DenseColumn:
         if self.axes is None:
             self.axes = Axes(self.name, len(self.shape) + 1)
         if self.layout is None:
-            self.layout = self.axes.wanted
+            self.layout = self.axes.layout
         if self.dtype.kind in "biu" and not _represents(self.dtype, self.fill):
             raise ValueError(f"{self.name}: {self.dtype} cannot hold the padding {self.fill!r}")
         self._bytes = _row_bytes(self.array)
@@ -382,18 +382,18 @@ class StoredRows:
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         """Read rows by their numbers, in any order."""
-        wanted, places = np.unique(rows, return_inverse=True)
-        if not len(wanted):
+        numbers, places = np.unique(rows, return_inverse=True)
+        if not len(numbers):
             return np.empty((0, *self.shape[1:]), self.dtype)
-        first, count = int(wanted[0]), int(wanted[-1] - wanted[0]) + 1
+        first, count = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
         with self._access.lock:
-            if count <= DENSE * len(wanted):
-                found = np.asarray(self._value[first : first + count])[wanted - first]
+            if count <= DENSE * len(numbers):
+                values = np.asarray(self._value[first : first + count])[numbers - first]
             else:
-                found = np.asarray(self._orthogonal[wanted.tolist()])
-        if found.shape != (len(wanted), *self.shape[1:]):
+                values = np.asarray(self._orthogonal[numbers.tolist()])
+        if values.shape != (len(numbers), *self.shape[1:]):
             raise ValueError(
-                f"{len(wanted)} rows of {type(self._value).__name__} of shape {self.shape} have "
-                f"the shape {found.shape}: give an array whose rows are read by their numbers"
+                f"{len(numbers)} rows of {type(self._value).__name__} of shape {self.shape} have "
+                f"the shape {values.shape}: give an array whose rows are read by their numbers"
             )
-        return found[places]
+        return values[places]

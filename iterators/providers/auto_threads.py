@@ -38,10 +38,10 @@ def thread_count(threads: int | str) -> int:
     return min(default_threads(), MOST_THREADS) if isinstance(threads, str) else threads
 
 
-def wanted(now: int, most: int, waited: float, busy: float) -> int:
+def next_count(now: int, most: int, waited: float, busy: float) -> int:
     """Return how many threads should work, by the share of waiting and how many were busy.
 
-    >>> wanted(2, 8, waited=0.4, busy=2.0), wanted(8, 8, waited=0.0, busy=2.1)
+    >>> next_count(2, 8, waited=0.4, busy=2.0), next_count(8, 8, waited=0.0, busy=2.1)
     (4, 3)
     """
     if waited > MOST_WAIT:
@@ -80,7 +80,7 @@ class AutoThreads:
         assert self._begun is not None
         busy, seconds = self._engine.stats()["working_seconds"], now - self._begun
         shares = self._waited / seconds, (busy - self._busy) / seconds
-        threads = wanted(self._now, self._most, *shares)
+        threads = next_count(self._now, self._most, *shares)
         if threads != self._now:
             self._now = threads
             self._engine.use_threads(threads)

@@ -72,11 +72,11 @@ class _Part:
                 f"{stored!r}, does not fit into {self.space}: {error}"
             ) from error
         size = shape[self.layout.axis("b")]
-        wanted = self.space.layout
+        layout = self.space.layout
         features = "C" if self.labels is None else "K"
-        letters = wanted.axes.upper().replace("B", "N").replace("F", features)
+        letters = layout.axes.upper().replace("B", "N").replace("F", features)
         dtype = backend_of(empty).dtype(empty)
-        return DataDesc(self.source, wanted.shape(size), dtype, letters)
+        return DataDesc(self.source, layout.shape(size), dtype, letters)
 
     @property
     def on_host(self) -> bool:
@@ -145,16 +145,16 @@ class BatchForm:
         field_names: Sequence[str] = (),
     ) -> None:
         self._mapping = DataSpecsMapping(data_specs)
-        found = _sources(data_names, label_names)
+        sources = _sources(data_names, label_names)
         #: Data arrays; those of fields follow them.
         self._num_data = len(data_names)
-        found.update((n, (False, i)) for i, n in enumerate(field_names, self._num_data))
+        sources.update((n, (False, i)) for i, n in enumerate(field_names, self._num_data))
         self._parts: list[_Part] = []
         for space, source in self._mapping.specs_to_index:
-            if source not in found:
-                known = ", ".join(map(repr, found))
-                raise SpecError(f"there is no source {source!r}; this provider has {known}")
-            self._parts.append(_Part(space, source, *found[source]))
+            if source not in sources:
+                names = ", ".join(map(repr, sources))
+                raise SpecError(f"there is no source {source!r}; this provider has {names}")
+            self._parts.append(_Part(space, source, *sources[source]))
         self._descriptions: tuple[list[DataDesc], list[DataDesc]] = ([], [])
 
     @property
@@ -174,8 +174,8 @@ class BatchForm:
             return "NCHW", "float32"
         for part in parts:
             part.bind(DataDesc(part.source, (1, *data_shape)))
-        wanted = (part.space.layout.axes for part in parts)
-        axes = next((axes for axes in wanted if set(axes) == set(IMAGES)), IMAGES)
+        candidates = (part.space.layout.axes for part in parts)
+        axes = next((axes for axes in candidates if set(axes) == set(IMAGES)), IMAGES)
         return axes.upper().replace("B", "N"), _stage_dtype([part.space.dtype for part in parts])
 
     def bind(
@@ -246,13 +246,13 @@ class BatchForm:
 
 def _sources(data_names: Sequence[str], label_names: Sequence[str]) -> dict[str, tuple[bool, int]]:
     """Find what can be asked for: by name, True for a label array, and its number."""
-    found = {name: (True, number) for number, name in enumerate(label_names)}
-    found.update((name, (False, number)) for number, name in enumerate(data_names))
+    sources = {name: (True, number) for number, name in enumerate(label_names)}
+    sources.update((name, (False, number)) for number, name in enumerate(data_names))
     if len(data_names) == 1:
-        found.setdefault("features", (False, 0))
+        sources.setdefault("features", (False, 0))
     if len(label_names) == 1:
-        found.setdefault("targets", (True, 0))
-    return found
+        sources.setdefault("targets", (True, 0))
+    return sources
 
 
 def _axes(layout: str | None, ndim: int) -> str:
@@ -267,9 +267,9 @@ def _axes(layout: str | None, ndim: int) -> str:
 
 def _stage_dtype(names: Sequence[str | None]) -> str:
     """The type in which the stage loses nothing that was asked for."""
-    wanted = set(names)
-    if len(wanted) == 1:
-        (name,) = wanted
+    types = set(names)
+    if len(types) == 1:
+        (name,) = types
         if name in BATCH_TYPES:
             return name
         if name is not None and "int" in name:

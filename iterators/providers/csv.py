@@ -229,7 +229,7 @@ class _File:
         self.path = path
         self.shape = shape
         self.scalar = scalar  # a label of one number has no axis of its own
-        self.axes = Axes(name, 1 if scalar else len(shape) + 1, wanted=layout)
+        self.axes = Axes(name, 1 if scalar else len(shape) + 1, layout=layout)
 
 
 def _check_counts(files: list[_File], counts: list[int]) -> int:
@@ -250,7 +250,7 @@ def _read_at_once(
 ) -> tuple[RowSource, Order]:
     """All rows in memory, and their order."""
     skipping = options.on_error == "skip"
-    found: list[dict[int, TextFormatError]] = [{} for _ in files]
+    errors: list[dict[int, TextFormatError]] = [{} for _ in files]
     arrays = [
         read_csv(
             file.path,
@@ -259,7 +259,7 @@ def _read_at_once(
             exact=file is not files[0],
             **options.form,
         )
-        for file, bad in zip(files, found, strict=True)
+        for file, bad in zip(files, errors, strict=True)
     ]
     count = _check_counts(files, [len(array) for array in arrays])
     columns = [
@@ -271,7 +271,7 @@ def _read_at_once(
     if constant_label is not None:
         columns.append(DenseColumn(constant_label, np.zeros(count, options.dtype)))
     # A row that is bad in both is named once.
-    bad_rows = {row: error for bad in reversed(found) for row, error in bad.items()}
+    bad_rows = {row: error for bad in reversed(errors) for row, error in bad.items()}
     return Columns(columns[:1], columns[1:], bad_rows), order_of_rows(options, count)
 
 

@@ -79,12 +79,12 @@ class CacheInfo:
         """Count several caches together."""
         images = [opened.images for opened in caches if opened.images is not None]
         stats = [cached.stats() for cached in images]
-        found = [cached.cache for cached in images]
+        image_caches = [cached.cache for cached in images]
         return cls(
             cache=";".join(dict.fromkeys(opened.path for opened in caches)),
-            images=sum(cache.images for cache in found),
-            used_bytes=sum(cache.used for cache in found),
-            capacity=sum(cache.capacity for cache in found),
+            images=sum(cache.images for cache in image_caches),
+            used_bytes=sum(cache.used for cache in image_caches),
+            capacity=sum(cache.capacity for cache in image_caches),
             estimated_bytes=sum(opened.estimated_bytes for opened in caches),
             hits=sum(counts["cache_hits"] for counts in stats),
             misses=sum(counts["cache_misses"] for counts in stats),
@@ -144,15 +144,15 @@ def open_caches(
     `recipes` are those that `cached_recipe` returned.  The provider will deliver only `records`.
     Memory that is not given to one pack is shared by all as they need it.
     """
-    wanted = []
+    ranges = []
     for pack, member, first in zip(packs, source.members, source.firsts.tolist(), strict=True):
         mine = range(len(member))
         if (pack.cache or options.cache) == RAM:  # all parts share a file
             mine = mine[max(records.start - first, 0) : max(records.stop - first, 0)]
-        wanted.append(mine)
+        ranges.append(mine)
     estimates = [
         estimated_bytes(member.bytes_source(), mine, recipe) if pack.cache or options.cache else 0
-        for pack, member, mine, recipe in zip(packs, source.members, wanted, recipes, strict=True)
+        for pack, member, mine, recipe in zip(packs, source.members, ranges, recipes, strict=True)
     ]
     opened: list[OpenCache | None] = []
     for pack, member, recipe, estimate in zip(
@@ -265,8 +265,8 @@ def available_memory() -> int:
     """Bytes of memory that this process could still use; 0 if the system does not tell."""
     try:
         with open("/proc/meminfo") as file:
-            found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
-        available = int(found[1]) * 1024 if found else 0
+            match = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
+        available = int(match[1]) * 1024 if match else 0
     except OSError:
         try:
             available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

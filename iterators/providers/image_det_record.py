@@ -182,8 +182,8 @@ def _classes(member: RecordSource, listed: Any) -> np.ndarray:
     else:
         _, starts, values = listed
         vectors = np.split(values, starts[1:-1])
-    found = [np.zeros(0, np.float32), *map(_object_ids, vectors)]
-    return np.unique(np.concatenate(found))
+    ids = [np.zeros(0, np.float32), *map(_object_ids, vectors)]
+    return np.unique(np.concatenate(ids))
 
 
 def _object_ids(label: Any) -> np.ndarray:
@@ -201,18 +201,18 @@ def _longest(source: RecordSource, listed: Any, path: str, recipe: DetRecipe, on
     """Values of the longest label of a pack that can be used."""
     name, limit = recipe.label_limit
     if listed is not None:
-        found = longest_listed(listed[1], listed[2], limit)
+        labels = longest_listed(listed[1], listed[2], limit)
     else:
-        found = source.longest_label(limit)
-    if found.too_long >= 0 and on_error == "raise":
+        labels = source.longest_label(limit)
+    if labels.too_long >= 0 and on_error == "raise":
         location = (
-            source.location_of(found.too_long)
+            source.location_of(labels.too_long)
             if listed is None
-            else {"path": path, "record_id": int(listed[0][found.too_long])}
+            else {"path": path, "record_id": int(listed[0][labels.too_long])}
         )
         raise LabelError(
-            f"{name}={limit}, but this label has {found.values} values: make it larger, or 0 to "
+            f"{name}={limit}, but this label has {labels.values} values: make it larger, or 0 to "
             "lift it",
             **location,
         )
-    return found.longest
+    return labels.longest

@@ -138,8 +138,8 @@ class OpenEntries:
 
 def open_entries(source: Any, options: Any) -> OpenEntries | None:
     """Open what `entry_points` asks for; None for nothing."""
-    wanted = options.entry_points
-    return OpenEntries(source, wanted == "pack") if wanted else None
+    entry_points = options.entry_points
+    return OpenEntries(source, entry_points == "pack") if entry_points else None
 
 
 def mean_image_of(source: ImageSource, job: ImageJob) -> np.ndarray | None:

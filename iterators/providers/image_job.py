@@ -109,8 +109,8 @@ class ImageJob:
                 "None)"
             )
         named = more.get("named")
-        given = options.sequence_lengths or (options.batch_patches and not (named and named.rule))
-        if not options.patches and given:
+        sizes = options.sequence_lengths or (options.batch_patches and not (named and named.rule))
+        if not options.patches and sizes:
             raise ValueError(
                 "sequence_lengths and batch_patches need patches, 16 for example; batch_patches "
                 "goes with the recipe of a vision-language model too"
@@ -156,8 +156,8 @@ class ImageJob:
     @property
     def seed_aug(self) -> int:
         """Seed of augmentation."""
-        given = self.options.seed_aug
-        return self.options.seed if given is None else given
+        seed = self.options.seed_aug
+        return self.options.seed if seed is None else seed
 
     def plans(
         self, labels: Labels, changes: Sequence[Any], mean_image: Any, sizes: np.ndarray | None

@@ -114,10 +114,10 @@ def _longest(member: Any) -> int:
 
 def all_classes(member: Any, listed: Any) -> np.ndarray:
     """Read the different labels of a pack whose records have several, ascending."""
-    found = np.array([], np.float32)
+    classes = np.array([], np.float32)
     for labels in _vectors(member):
-        found = np.union1d(found, labels)
-    return found[~np.isnan(found)].astype(np.float32)
+        classes = np.union1d(classes, labels)
+    return classes[~np.isnan(classes)].astype(np.float32)
 
 
 def distinct_classes(member: Any, listed: Any) -> np.ndarray:
@@ -180,8 +180,8 @@ class PackClasses:
             if change.absent:
                 labels.append(np.full(count, -1, np.float32))
                 continue
-            found = member.labels(table, self._on_error)
-            mine, wrong = changed_labels(change, found, member.location_of, self._on_error)
+            own_labels = member.labels(table, self._on_error)
+            mine, wrong = changed_labels(change, own_labels, member.location_of, self._on_error)
             labels.append(mine)
             errors.update({first + record: error for record, error in wrong.items()})
         return np.concatenate(labels), errors
@@ -192,17 +192,17 @@ class PackClasses:
         Those that `classes` of a pack gives are among them.  A label that has several names is not,
         and servers are not asked.
         """
-        found: dict[int, set[str]] = {}
+        names_by_label: dict[int, set[str]] = {}
         for pack in self._packs:
             for name, label in named_classes(pack.classes).items():
-                found.setdefault(label, set()).add(name)
+                names_by_label.setdefault(label, set()).add(name)
         for member, change in zip(self.source.members, self.changes, strict=True):
             if member.is_remote or not isinstance(member, RecordSource):
                 continue
             for file in member.files:
                 for label, name in change.of_names(file.shown_classes).items():
-                    found.setdefault(label, set()).add(name)
-        return {label: names.pop() for label, names in found.items() if len(names) == 1}
+                    names_by_label.setdefault(label, set()).add(name)
+        return {label: names.pop() for label, names in names_by_label.items() if len(names) == 1}
 
     def saved(self, options: ImageRecordOptions) -> dict[str, str]:
         """Return what, besides files and shares, a saved state must agree with."""

@@ -74,11 +74,11 @@ def _layout(name: str, value: Any) -> str:
 
 def lengths(name: str, value: Any) -> tuple[int, ...]:
     """Numbers of patches as a tuple."""
-    given = [value] if isinstance(value, int) else value
-    found = tuple(integer(name, one, low=1, high=1 << 20) for one in given)
-    if len(set(found)) < len(found):
+    values = [value] if isinstance(value, int) else value
+    numbers = tuple(integer(name, one, low=1, high=1 << 20) for one in values)
+    if len(set(numbers)) < len(numbers):
         raise ValueError(f"{name}={value!r}: a length is there twice")
-    return found
+    return numbers
 
 
 # -- keywords that have no effect, or do not go together -----------------------------------------

@@ -179,13 +179,13 @@ class _OrderMaker:
     def by_label(self, weights: Mapping[Any, Any], records: slice) -> np.ndarray:
         """One weight for every record, 0 for those without a class."""
         labels = self.classes()[records]
-        known = ~np.isnan(labels)
-        found, inverse = np.unique(labels[known], return_inverse=True)
-        missing = [float(label) for label in found if float(label) not in weights]
+        has_label = ~np.isnan(labels)
+        classes, inverse = np.unique(labels[has_label], return_inverse=True)
+        missing = [float(label) for label in classes if float(label) not in weights]
         if missing:
             raise ValueError(f"weights has no entry for the labels {missing[:5]}")
         table = np.zeros(len(labels))
-        table[known] = as_weights([weights[float(label)] for label in found])[inverse]
+        table[has_label] = as_weights([weights[float(label)] for label in classes])[inverse]
         return table
 
     def classes(self) -> np.ndarray:

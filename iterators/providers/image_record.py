@@ -158,14 +158,14 @@ def _job(
     kind: type[ImageRecordIter], keywords: Mapping[str, Any], values: Sequence[Any] = ()
 ) -> ImageJob:
     """Check the keywords of a class."""
-    given = expanded({**keywords}, kind.dtypes[0], processors=True)
-    rule = given["recipe"].rule if given.get("recipe") is not None else None
-    named_shape = given.get("buckets") is not None or given.get("patches") is not None
+    all_keywords = expanded({**keywords}, kind.dtypes[0], processors=True)
+    rule = all_keywords["recipe"].rule if all_keywords.get("recipe") is not None else None
+    named_shape = all_keywords.get("buckets") is not None or all_keywords.get("patches") is not None
     if (named_shape or rule is not None) and len(values) < 2:
-        given.setdefault("data_shape", None)
-    if rule is not None and given.get("batch_patches") is not None and len(values) < 3:
-        given.setdefault("batch_size", MOST_IMAGES)
-    own, augmentation = divided(kind.__name__, given, *kind.families, values=values)
+        all_keywords.setdefault("data_shape", None)
+    if rule is not None and all_keywords.get("batch_patches") is not None and len(values) < 3:
+        all_keywords.setdefault("batch_size", MOST_IMAGES)
+    own, augmentation = divided(kind.__name__, all_keywords, *kind.families, values=values)
     buckets = own.get("buckets")
     shapes, augmentation = Shapes.taken(
         augmentation, None if buckets is None else Buckets.of(buckets)

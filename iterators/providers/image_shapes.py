@@ -110,11 +110,11 @@ class Shapes:
             return None, dict(keywords)
         if isinstance(shape, str):
             return None, dict(keywords)
-        found = [integers("data_shape", one, 3, 1) for one in shape]
-        if len({one[0] for one in found}) > 1:
+        shapes = [integers("data_shape", one, 3, 1) for one in shape]
+        if len({one[0] for one in shapes}) > 1:
             raise ValueError(f"data_shape={shape!r}: all have the same number of channels")
-        largest = tuple(max(sides) for sides in zip(*found, strict=True))
-        drawn = tuple((height, width) for _, height, width in found)
+        largest = tuple(max(sides) for sides in zip(*shapes, strict=True))
+        drawn = tuple((height, width) for _, height, width in shapes)
         return cls(drawn), {**keywords, "data_shape": largest}
 
     @classmethod
@@ -128,10 +128,10 @@ class Shapes:
                 "give (channels, None, None)"
             )
         sides = [max(sides) for sides in zip(*buckets.every_shape, strict=True)]
-        given = {**keywords, "data_shape": (shape[0] if shape else 3, *sides)}
-        if given.get("resize", -1) == -1 and not given.get("random_resized_crop"):
-            given["resize"] = "cover"
-        return cls(buckets=buckets), given
+        parameters = {**keywords, "data_shape": (shape[0] if shape else 3, *sides)}
+        if parameters.get("resize", -1) == -1 and not parameters.get("random_resized_crop"):
+            parameters["resize"] = "cover"
+        return cls(buckets=buckets), parameters
 
     def in_patches(self, options: ImageRecordOptions) -> Shapes:
         """Return them for images in patches, if that is asked for."""
@@ -373,11 +373,11 @@ def describe_images(
     name, size = options.data_name, options.batch_size
     names = [f"{name}{number}" for number in range(len(plans))] if plan.views else [name]
     sides = (0, 0) if shapes is not None and shapes.of_images else None
-    found = [
+    descs = [
         DataDesc(own, one.shape(size, sides), dtype or one.dtype, one.layout)
         for own, one in zip(names, plans, strict=True)
     ]
-    return found if shapes is None else shapes.described_data(found, plan, size, image_sizes)
+    return descs if shapes is None else shapes.described_data(descs, plan, size, image_sizes)
 
 
 def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list[DataDesc]:
@@ -395,12 +395,12 @@ def patch_data(shapes: Shapes, desc: DataDesc, channels: int, most: int) -> list
 
 def images_of_patches(arrays: Sequence[np.ndarray], patch: int) -> list[np.ndarray]:
     """Put images together again, (height, width, channels) each."""
-    found = []
+    images = []
     for patches, coord, valid in zip(*arrays, strict=True):
         rows, columns = (coord[valid].max(0) + 1).tolist() if valid.any() else (1, 1)
         parts = patches[: rows * columns].reshape(rows, columns, patch, patch, -1)
-        found.append(np.concatenate([np.concatenate(list(row), 1) for row in parts], 0))
-    return found
+        images.append(np.concatenate([np.concatenate(list(row), 1) for row in parts], 0))
+    return images
 
 
 def whole_images(batch: DataBatch, patch: int) -> RaggedBatch:
@@ -408,8 +408,8 @@ def whole_images(batch: DataBatch, patch: int) -> RaggedBatch:
     parts: list[Any] = [NumpyDevice().send(array) for array in batch.data[: len(PATCH_NAMES)]]
     images = SeparateArrays(images_of_patches(parts, patch))
     desc = DataDesc("data", (len(images),), images.dtype, "HWC")
-    given = batch.label, batch.pad, batch.index, None, [desc], batch.provide_label
-    whole = RaggedBatch([images], *given)
+    arguments = batch.label, batch.pad, batch.index, None, [desc], batch.provide_label
+    whole = RaggedBatch([images], *arguments)
     whole.source = batch.source
     return whole
 

@@ -306,12 +306,12 @@ class MixBatches(Wrapper):
         return {**self._own_state([inside]), "settings": settings, "inside": inside.state}
 
     def _settings(self) -> dict[str, Any]:
-        found = self._options.values(
+        settings = self._options.values(
             "mixup", "cutmix", "switch", "prob", "label_smoothing", "classes", "seed"
         )
         if self._options.differs("unlabelled"):  # states of older releases have no such setting
-            found["unlabelled"] = self._options.unlabelled
-        return found
+            settings["unlabelled"] = self._options.unlabelled
+        return settings
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state.

@@ -161,7 +161,7 @@ class MNISTIter(RowProvider):
             shape=shape,
             factor=1 / 256 if dtype == "float32" else None,
             axes=Axes(
-                options.data_name, len(shape) + 1, wanted=None if options.flat else options.layout
+                options.data_name, len(shape) + 1, layout=None if options.flat else options.layout
             ),
         )
         targets = []

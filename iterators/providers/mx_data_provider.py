@@ -76,8 +76,8 @@ class MXDataProvider(Wrapper, metaclass=abc.ABCMeta):
         **unknown: Any,
     ) -> None:
         for name in unknown:
-            known = ("data_iter", "data_name", "label_name", "data_specs", "device", "epoch")
-            raise unknown_keyword("MXDataProvider", name, known)
+            names = ("data_iter", "data_name", "label_name", "data_specs", "device", "epoch")
+            raise unknown_keyword("MXDataProvider", name, names)
         super().__init__(device, epoch)
         for method in ("reset", "provide_data", "provide_label"):
             if not hasattr(data_iter, method):

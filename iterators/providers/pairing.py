@@ -21,14 +21,14 @@ MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 def check_lengths(iterators: Sequence[Any]) -> None:
     """Refuse iterators that say how many batches they have, and cannot end together."""
-    known = [(number, *found) for number, found in enumerate(map(_length, iterators)) if found]
-    pads = {pad for _, _, _, pad in known if pad is not None}
-    if len({batches for _, batches, _, _ in known}) <= 1 and len(pads) <= 1:
+    lengths = [(number, *length) for number, length in enumerate(map(_length, iterators)) if length]
+    pads = {pad for _, _, _, pad in lengths if pad is not None}
+    if len({batches for _, batches, _, _ in lengths}) <= 1 and len(pads) <= 1:
         return
     each = [
         f"iterator {number} ({_name(iterators[number])}) has {batches} batches"
         + ("" if samples is None else f" of {samples} samples")
-        for number, batches, samples, _ in known
+        for number, batches, samples, _ in lengths
     ]
     raise ValueError(
         f"the iterators do not end together: {', '.join(each)}: give them the same number of "
@@ -102,12 +102,12 @@ class Pairing:
                 "samples of different ids were paired"
             )
 
-    def _warn(self, found: str) -> None:
+    def _warn(self, difference: str) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"PrefetchingIter: {found}: unless that is meant, give the iterators the same seed "
-                "and keywords of order, and leave a record that one of them skips out of all",
+                f"PrefetchingIter: {difference}: unless that is meant, give the iterators the same "
+                "seed and keywords of order, and leave a record that one of them skips out of all",
                 UserWarning,
                 stacklevel=6,
             )

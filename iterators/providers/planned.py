@@ -250,8 +250,8 @@ class PlannedProvider(AbstractDataProvider):
             for slot, error in failures:
                 draw = int(request.draws[slot])
                 arrays = data, label, ids
-                found = self._replace(request, slot, draw, error, arrays)
-                request.rows = _with(request.rows, slot, found)
+                row = self._replace(request, slot, draw, error, arrays)
+                request.rows = _with(request.rows, slot, row)
             batch = self._batch(data, label, ids, request.pad)
             batch.source = self._sources(request.rows, len(ids))
             if request.shape:
@@ -285,11 +285,11 @@ class PlannedProvider(AbstractDataProvider):
         own_size = bool(request.shape) and np.ndim(request.shape[0]) == 2
 
         def refill(records: Iterable[int]) -> int:
-            found = (
+            candidates = (
                 (record, *(plan.sizes(epoch, 0, done, np.array([record]))[:1] if own_size else ()))
                 for record in records
             )
-            return self._skipped.refill(error, self._engine, found, epoch, draw, arrays, slot)
+            return self._skipped.refill(error, self._engine, candidates, epoch, draw, arrays, slot)
 
         if not plan.one_row:
             begin = slot + 1
@@ -299,17 +299,15 @@ class PlannedProvider(AbstractDataProvider):
         stride, order = plan.order.stride, plan.order
         first = done + (slot + 1) * stride
         last = max(slot + 1, order.count(done)) + order.count()
-        known, begin, found = self._searched
-        if known != epoch or not begin <= first <= found:
-            begin = found = first
+        searched_epoch, begin, stop = self._searched
+        if searched_epoch != epoch or not begin <= first <= stop:
+            begin = stop = first
         # All positions from `begin` to `found` are known to be bad, so that long runs of bad
         # records are gone through once and not again for every one of them.
-        positions = range(found, done + last * stride, stride)
-        found += stride * refill(
-            plan.record(epoch, (at - done) // stride, done) for at in positions
-        )
-        self._searched = (epoch, begin, found)
-        return plan.record(epoch, (found - done) // stride, done)
+        positions = range(stop, done + last * stride, stride)
+        stop += stride * refill(plan.record(epoch, (at - done) // stride, done) for at in positions)
+        self._searched = (epoch, begin, stop)
+        return plan.record(epoch, (stop - done) // stride, done)
 
     def _sources(self, rows: np.ndarray, slots: int) -> np.ndarray | None:
         """Return the packs of the records of a batch, if there may be several."""

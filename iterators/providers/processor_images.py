@@ -104,9 +104,9 @@ class ProcessorShapes(Shapes):
         """
         images = source if self.starts is None else source.images
         tables = [np.zeros((0, 2), np.uint32), *(images.image_sizes if images is not None else ())]
-        found = np.concatenate(tables).astype(np.int64)[:, ::-1]
-        found[found.prod(1) > options.max_pixels] = 0
-        return found
+        sizes = np.concatenate(tables).astype(np.int64)[:, ::-1]
+        sizes[sizes.prod(1) > options.max_pixels] = 0
+        return sizes
 
     def plan(
         self, order: Order, batch_size: int, tail: Any, seed: int, sizes: np.ndarray | None
@@ -131,12 +131,12 @@ class ProcessorShapes(Shapes):
         """Describe the arrays of a batch; an axis of length 0 differs from batch to batch."""
         lists = [2, 1], [1], [0, 3]
         one, *others = [self._shapes(SIZES[: sum(counts)], counts) for counts in lists]
-        found = []
+        descs = []
         for name, (kind, shape) in one.items():
             sides = zip(shape, *(shapes[name][1] for shapes in others), strict=True)
             shape = tuple(side[0] if len({*side}) == 1 else 0 for side in sides)
-            found.append(DataDesc(name, shape, images[0].dtype if kind is None else kind, None))
-        return found
+            descs.append(DataDesc(name, shape, images[0].dtype if kind is None else kind, None))
+        return descs
 
     def _shapes(
         self, sizes: Sequence[tuple[int, int]], lists: Sequence[int]
@@ -219,10 +219,10 @@ def in_batch(rule: ProcessorRule, outputs: dict[str, Any], names: Sequence[str])
 
 def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
     """Return lists of numbers as rows of one length, with zeros at their ends."""
-    found = np.zeros((len(rows), max(map(len, rows), default=0)), np.int64)
-    for row, numbers in zip(found, rows, strict=True):
+    table = np.zeros((len(rows), max(map(len, rows), default=0)), np.int64)
+    for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
-    return found
+    return table
 
 
 class ProcessorArrays(list[Any]):
@@ -315,10 +315,10 @@ class ProcessorImages(Prefetcher):
     def _fill(self, data: ProcessorArrays) -> bool:
         """Make the arrays of a batch; False if some image cannot be used."""
         try:
-            found = preprocess(data.contents, self._rule, **self._form)
+            outputs = preprocess(data.contents, self._rule, **self._form)
         except RecordIOError:
             return False
-        data[: data.arrays] = in_batch(self._rule, found, self._names)
+        data[: data.arrays] = in_batch(self._rule, outputs, self._names)
         return True
 
     def _fault(self, content: Any, record: int) -> Exception | None:
@@ -354,9 +354,9 @@ class ProcessorImages(Prefetcher):
             try:
                 contents.append(bytes(self._bytes.image(number)[1]))
             except RecordIOError as error:
-                found = error.at(**self._source.location_of(record))
-                found.reason = f"image {number - first}: {error.reason}"
-                raise found from None
+                copy = error.at(**self._source.location_of(record))
+                copy.reason = f"image {number - first}: {error.reason}"
+                raise copy from None
         return header, contents
 
     def _located(self, error: RecordIOError, record: int) -> Exception:

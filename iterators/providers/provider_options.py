@@ -20,8 +20,8 @@ def evenness(name: str, value: Any) -> bool | Literal["balanced"]:
     """Return True, False, or "balanced"."""
     if not isinstance(value, str):
         return boolean(name, value)
-    found = choice(name, value.strip().lower(), ("balanced", "true", "false", "1", "0"))
-    return "balanced" if found == "balanced" else boolean(name, found)
+    word = choice(name, value.strip().lower(), ("balanced", "true", "false", "1", "0"))
+    return "balanced" if word == "balanced" else boolean(name, word)
 
 
 @dataclass(frozen=True, kw_only=True)

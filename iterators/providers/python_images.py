@@ -79,11 +79,11 @@ class ImageSteps:
         return self.label_change.of_record(labels)
 
 
-def listed_labels(listed: tuple[np.ndarray, ...], wanted: int) -> np.ndarray:
+def listed_labels(listed: tuple[np.ndarray, ...], record_id: int) -> np.ndarray:
     """Return the labels of an id in a list: rows of a table, or the values between two starts."""
     ids = listed[0]
-    row = int(np.searchsorted(ids, np.uint64(wanted)))
-    if row == len(ids) or ids[row] != wanted:
+    row = int(np.searchsorted(ids, np.uint64(record_id)))
+    if row == len(ids) or ids[row] != record_id:
         raise LabelError("the list of labels has no line for this id")
     if len(listed) == 2:
         return listed[1][row]
@@ -262,13 +262,13 @@ class PythonTail:
         self._begin = {"tensor": tensor_over, "image": _picture, "array": _same}[named.tail_of]
         self._named = named.tail_of == "array"
         with kept_generators():
-            found, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))  # a black image
-        if found.ndim != 3:
-            raise ValueError(f"{self.names}: returned an array of shape {found.shape}, no image")
+            output, is_tensor = self._one(np.zeros(desc.shape[1:], desc.dtype))  # a black image
+        if output.ndim != 3:
+            raise ValueError(f"{self.names}: returned an array of shape {output.shape}, no image")
         layout = "NCHW" if is_tensor else "NHWC"
         #: What becomes of a batch.
         self.desc: DataDesc = DataDesc(
-            desc.name, (desc.shape[0], *found.shape), found.dtype, layout
+            desc.name, (desc.shape[0], *output.shape), output.dtype, layout
         )
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
@@ -286,22 +286,22 @@ class PythonTail:
         for slot, image in enumerate(images):
             if seeds is not None and slot < len(seeds):
                 seed_generators(seeds[slot])
-            found, _ = self._one(image)
-            if found.shape != finished.shape[1:] or found.dtype != finished.dtype:
+            output, _ = self._one(image)
+            if output.shape != finished.shape[1:] or output.dtype != finished.dtype:
                 raise ValueError(
-                    f"{self.names}: returned {found.dtype} of shape {found.shape} for an image, "
+                    f"{self.names}: returned {output.dtype} of shape {output.shape} for an image, "
                     f"and {finished.dtype} of shape {finished.shape[1:]} for a black one: a batch "
                     "needs one shape and type"
                 )
-            finished[slot] = found
+            finished[slot] = output
 
     def _one(self, image: np.ndarray) -> tuple[np.ndarray, bool]:
         """Return a finished image, and whether it came as a tensor."""
-        found: Any = self._begin(image)
+        output: Any = self._begin(image)
         for call in self._calls:
-            found = call(image=found)["image"] if self._named else call(found)
-        is_tensor = hasattr(found, "detach")
-        return (array_over(found) if is_tensor else np.asarray(found)), is_tensor
+            output = call(image=output)["image"] if self._named else call(output)
+        is_tensor = hasattr(output, "detach")
+        return (array_over(output) if is_tensor else np.asarray(output)), is_tensor
 
 
 def _same(image: np.ndarray) -> np.ndarray:

@@ -20,11 +20,11 @@ class Axes:
     """The axes of a batch as it is gathered, and as it is delivered.
 
     `own` has one letter for every axis of the rows as they are, the first being N; by default that
-    of `KNOWN_AXES`.  `wanted` has them in the order of the batch.  Errors call the array `name`.
+    of `KNOWN_AXES`.  `layout` has them in the order of the batch.  Errors call the array `name`.
     """
 
     def __init__(
-        self, name: str, count: int, own: str | None = None, wanted: str | None = None
+        self, name: str, count: int, own: str | None = None, layout: str | None = None
     ) -> None:
         if own is not None and (len(own) != count or own[0] != "N" or not _distinct(own)):
             raise ValueError(
@@ -32,23 +32,23 @@ class Axes:
                 "letters, the first being N"
             )
         self.own: str | None = own or KNOWN_AXES.get(count)
-        if wanted is not None and self.own is None:
+        if layout is not None and self.own is None:
             raise ValueError(
-                f"layout={wanted!r}: {name} has {count} axes, and only those of 1, 2 or 4 axes "
+                f"layout={layout!r}: {name} has {count} axes, and only those of 1, 2 or 4 axes "
                 "have names unless data_layout gives them"
             )
-        if wanted is not None and sorted(wanted) != sorted(self.own or ""):
-            raise ValueError(f"layout={wanted!r}: {name} has the axes {self.own!r}, in any order")
-        self.wanted: str | None = wanted or self.own
+        if layout is not None and sorted(layout) != sorted(self.own or ""):
+            raise ValueError(f"layout={layout!r}: {name} has the axes {self.own!r}, in any order")
+        self.layout: str | None = layout or self.own
         #: Whether batches are delivered as they are gathered.
-        self.same: bool = self.own == self.wanted
+        self.same: bool = self.own == self.layout
         self._order = tuple(range(count))
         if not self.same:
             assert self.own is not None
-            assert self.wanted is not None
-            self._order = tuple(self.own.index(letter) for letter in self.wanted)
-            self._there = plan(self.own, self.wanted)
-            self._back = plan(self.wanted, self.own)
+            assert self.layout is not None
+            self._order = tuple(self.own.index(letter) for letter in self.layout)
+            self._there = plan(self.own, self.layout)
+            self._back = plan(self.layout, self.own)
 
     def shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Shape of the delivered batch for that of the gathered one."""

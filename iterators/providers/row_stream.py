@@ -45,7 +45,7 @@ class RowStream:
         self.bad: dict[int, TextFormatError] = {}  # rows of the chunk that cannot be read
         self.chunk_begin: int = 0  # number of the first row of `chunk`
         self.at: int = 0  # number of the next row
-        self.given: int = 0  # rows of the chunk before this one are somebody's batch
+        self.shared_end: int = 0  # rows of the chunk before this one are somebody's batch
         # What was read last to replace bad rows: first row, rows, bad ones.
         self.spare: tuple[int, np.ndarray, dict[int, TextFormatError]] = (0, self.head, {})
 
@@ -64,7 +64,7 @@ class RowStream:
     def describe(self) -> DataDesc:
         """Describe a batch."""
         shape = self.axes.shape((self.batch_size, *self.row_shape))
-        return DataDesc(self.name, shape, self.reader.dtype, self.axes.wanted)
+        return DataDesc(self.name, shape, self.reader.dtype, self.axes.layout)
 
     def batch(self, rows: np.ndarray) -> tuple[np.ndarray, dict[int, TextFormatError]]:
         """A batch whose first slots are `rows`, the others zero; and its bad slots."""
@@ -102,7 +102,7 @@ class RowStream:
         # Rows go up by one until, at the end, they start again further up in the file.
         if len(rows) != count or rows[0] != row or rows[-1] != row + count - 1:
             return None
-        self.at = self.given = row + count
+        self.at = self.shared_end = row + count
         batch = self.chunk[begin : begin + count].reshape(count, *self.row_shape)
         return self.axes.convert(batch), dict(_among(self.bad, row, count, 0))
 
@@ -128,10 +128,10 @@ class RowStream:
 
     def seek(self, row: int) -> None:
         """Make `row` the next one."""
-        low = max(self.chunk_begin, self.given)
+        low = max(self.chunk_begin, self.shared_end)
         if self.rows is None or not low <= row <= self.chunk_begin + len(self.chunk):
             self.stop()
-            self.chunk_begin = self.given = row
+            self.chunk_begin = self.shared_end = row
             self.rows = self.reader.rows(row, self.bad)
         self.at = row
 
@@ -164,14 +164,14 @@ class RowStream:
         """
         if self.rows is not None and row == self.at == self.chunk_begin + len(self.chunk):
             self.advance()  # as the next batch would
-        left = max(self.given - self.chunk_begin, 0)
-        known = [
+        left = max(self.shared_end - self.chunk_begin, 0)
+        pieces = [
             (self.chunk_begin + left, self.chunk[left:], self.bad),
             (self.first, self.head, self.head_bad),
             self.spare,
         ]
-        found = next((rows for rows in known if 0 <= row - rows[0] < len(rows[1])), None)
-        if found is None:
+        piece = next((rows for rows in pieces if 0 <= row - rows[0] < len(rows[1])), None)
+        if piece is None:
             spare_bad: dict[int, TextFormatError] = {}
             chunks = self.reader.rows(row, spare_bad)
             chunk = next(chunks, None)
@@ -181,8 +181,8 @@ class RowStream:
                     f"the file had more rows when it was opened; now row {row} is missing",
                     path=self.reader.path,
                 )
-            self.spare = found = row, chunk, spare_bad
-        first, rows, bad = found
+            self.spare = piece = row, chunk, spare_bad
+        first, rows, bad = piece
         if row in bad:
             # A copy, because an error that was raised keeps the frames that it went through.
             raise copy.copy(bad[row])

@@ -245,19 +245,19 @@ def _batches(
 def _parts(
     provider: Any, request: _Request, even: bool, num_batches: int | None
 ) -> Iterator[tuple[Any, ...]]:
-    given = 0
+    count = 0
     for batch in provider:
         if even and batch.count < provider.batch_size:
             continue
-        if given == num_batches:
+        if count == num_batches:
             return
-        given += 1
+        count += 1
         if request.form is None and isinstance(batch, FormBatch):
             whole = request.samples(batch.data, batch.label, batch.count)
             yield _flat(with_arrays(batch, *whole).asked)
         else:
             yield request.parts(batch.data, batch.label, batch.count, list, list)
-        if given == num_batches:
+        if count == num_batches:
             return
 
 
@@ -325,5 +325,5 @@ class DatasetProtocol:
         """
         asked = mode, batch_size, num_batches, rng, data_specs
         samples = self._provider_samples()
-        found = _batches(self, *asked) if samples is None else _chosen(self, samples, *asked)
-        return FiniteDatasetIterator(*found, return_tuple)
+        arguments = _batches(self, *asked) if samples is None else _chosen(self, samples, *asked)
+        return FiniteDatasetIterator(*arguments, return_tuple)

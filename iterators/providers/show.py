@@ -224,11 +224,11 @@ def _show_samples(
     rows = list(samples[:MOST_PICTURES]) if isinstance(samples, Dataset) else [samples]
     facts = {name: part._meta for name, part in samples._iter_fields()} or {"": samples._meta}
     if classes is None:
-        of_labels = [known for known in facts.values() if known.get("kind") == "label"]
+        of_labels = [meta for meta in facts.values() if meta.get("kind") == "label"]
         classes = of_labels[0].get("classes") if of_labels else None
     values = [{name: row._field(name)() if name else row() for name in facts} for row in rows]
-    of_images = [name for name, known in facts.items() if known.get("kind", "image") == "image"]
-    kinds = {name: _kind_of(name, known, fields) for name, known in facts.items()}
+    of_images = [name for name, meta in facts.items() if meta.get("kind", "image") == "image"]
+    kinds = {name: _kind_of(name, meta, fields) for name, meta in facts.items()}
     if of_images:
         layout = facts[of_images[0]].get("layout")
         layout = f"N{layout}" if layout else None
@@ -258,28 +258,28 @@ def _show_samples(
 
 
 def _kind_of(
-    name: str, known: Mapping[str, Any], fields: Mapping[str, FieldKind]
+    name: str, facts: Mapping[str, Any], fields: Mapping[str, FieldKind]
 ) -> FieldKind | None:
     """Return the kind of a part of a sample; None of images, labels, and what is not known."""
-    meta = _meta_of(known)
-    found = None if meta is None else field_of(name, meta)
-    return fields.get(name) or known.get("field") or found
+    meta = _meta_of(facts)
+    kind = None if meta is None else field_of(name, meta)
+    return fields.get(name) or facts.get("field") or kind
 
 
-def _meta_of(known: Mapping[str, Any]) -> FieldMeta | None:
+def _meta_of(facts: Mapping[str, Any]) -> FieldMeta | None:
     """Return the description of a part of a sample, if it is a field that may be drawn."""
-    if known.get("kind", "image") in ("image", "bytes") or known["kind"] not in KINDS:
+    if facts.get("kind", "image") in ("image", "bytes") or facts["kind"] not in KINDS:
         return None
-    return FieldMeta(**{n: known[n] for n in ("kind", *KINDS[known["kind"]].facts) if n in known})
+    return FieldMeta(**{n: facts[n] for n in ("kind", *KINDS[facts["kind"]].facts) if n in facts})
 
 
 def _caption(
-    known: Mapping[str, Any], kind: FieldKind | None, value: Any, names: Mapping[int, str]
+    facts: Mapping[str, Any], kind: FieldKind | None, value: Any, names: Mapping[int, str]
 ) -> str:
     """Return the words for a label or a text."""
     if isinstance(kind, Text):
         return " ".join(value.split())
-    if known.get("kind") != "label":
+    if facts.get("kind") != "label":
         return ""
     shown = np.atleast_1d(value)[:3].tolist()
     return " ".join(names.get(one, f"{one:g}") for one in shown)

@@ -210,9 +210,9 @@ class Wrapper(AbstractDataProvider):
         own state is not that of its next epoch is reset when this state is loaded.
         """
         ahead = [saved.ahead for saved in inside]
-        known = [epochs for epochs in ahead if epochs is not None]
+        counts = [epochs for epochs in ahead if epochs is not None]
         if over is None:
-            past = max(known, default=int(self._over))
+            past = max(counts, default=int(self._over))
         else:  # epochs here are no epochs of the iterators inside
             past, ahead = int(over), [None] * len(ahead)
         state = {

@@ -381,10 +381,10 @@ def _renamed(
         raise ValueError(f"{argument} has {len(renames)} entries for {len(iters)} iterators")
     descriptions = []
     for it, names in zip(iters, renames, strict=True):
-        found = getattr(it, attribute) or ()
-        known = [desc[0] for desc in found]
+        descs = getattr(it, attribute) or ()
+        array_names = [desc[0] for desc in descs]
         for name in names:
-            if name not in known:
-                raise ValueError(f"{argument}: there is no array {name!r}, only {known}")
-        descriptions += [described(desc, names.get(desc[0], desc[0])) for desc in found]
+            if name not in array_names:
+                raise ValueError(f"{argument}: there is no array {name!r}, only {array_names}")
+        descriptions += [described(desc, names.get(desc[0], desc[0])) for desc in descs]
     return descriptions

@@ -258,35 +258,35 @@ class ImageLoader:
         transform, keywords, prefetch_factor, shuffle, even = self._asked
         keywords, dataset = dict(keywords), self.dataset
         # Another seed asks for no other costs, for which all samples are looked at.
-        known = self._processed
-        costs = known.costs if known is not None and is_unchanged(dataset, self._seen) else None
+        samples = self._processed
+        costs = samples.costs if samples is not None and is_unchanged(dataset, self._seen) else None
         self._seen = snapshot(dataset)
         self._python = PythonBatches(dataset, self.num_workers, self._ahead)
-        found = image_set(dataset)
-        self.recipe, found, tail = translated(found, transform, keywords)
-        self._found = found
+        images = image_set(dataset)
+        self.recipe, images, tail = translated(images, transform, keywords)
+        self._images = images
         of_patches = self.recipe is not None and self.recipe.rule and keywords.get("batch_patches")
         if of_patches and self.batch_size == 1:
             self.batch_size = MOST_IMAGES
-        self._keywords = self._of_provider(found, keywords, prefetch_factor)
+        self._keywords = self._of_provider(images, keywords, prefetch_factor)
         if tail:
-            found = self._with_tail(found, tail)
-        self._indices = found.indices
+            images = self._with_tail(images, tail)
+        self._indices = images.indices
         self._processed = None
-        if found.open is None:
+        if images.open is None:
             if self.recipe is not None and self.recipe.rule is not None:
                 self._processed = self._with_processor(self.recipe.rule, keywords, costs)
-            refuse_rest(found, keywords)
+            refuse_rest(images, keywords)
             self._count = len(dataset)
             warnings.warn(
-                f"{found.name}: {found.reason}.  Its samples are made by its own __getitem__ in "
+                f"{images.name}: {images.reason}.  Its samples are made by its own __getitem__ in "
                 f"Python, {IN_THREADS if self.num_workers else ''}which is slower",
                 UserWarning,
                 stacklevel=3,
             )
         else:
             plan = plan_of(self._own_provider())
-            images = plan.order.count()
+            count = plan.order.count()
             refuse_shapes(
                 plan,
                 keywords,
@@ -295,10 +295,10 @@ class ImageLoader:
                 drop_last=self.drop_last,
                 collate_fn=self.collate_fn,
             )
-            self._count = images if self._indices is None else len(self._indices)
-            check_indices(found.name, self._indices, images)
-        self._classes, self._class_to_idx = found.classes, found.class_to_idx
-        if self._provider is not None and found.class_to_idx is None:
+            self._count = count if self._indices is None else len(self._indices)
+            check_indices(images.name, self._indices, count)
+        self._classes, self._class_to_idx = images.classes, images.class_to_idx
+        if self._provider is not None and images.class_to_idx is None:
             self._class_to_idx = self._provider.class_to_idx or None
             self._classes = list(self._class_to_idx) if self._class_to_idx else None
         self._epochs = self._made_epochs(shuffle, self._world, even)
@@ -307,8 +307,8 @@ class ImageLoader:
         self, rule: Any, keywords: dict[str, Any], costs: np.ndarray | None
     ) -> ProcessedSamples:
         """Have a processor make the batches of a data set in Python; takes its keywords out."""
-        given = {name: keywords.pop(name, None) for name in ("batch_patches", "dtype")}
-        budget = given["batch_patches"]
+        options = {name: keywords.pop(name, None) for name in ("batch_patches", "dtype")}
+        budget = options["batch_patches"]
         budget = 0 if budget is None else integer("batch_patches", budget, low=1)
         if self.collate_fn is not None:
             raise ValueError("collate_fn gets images, which a processor puts together: drop it")
@@ -318,7 +318,7 @@ class ImageLoader:
                 "both"
             )
         threads = 1 if self.num_workers else None
-        made = ProcessedSamples(self.dataset, rule, given["dtype"], budget, threads, costs)
+        made = ProcessedSamples(self.dataset, rule, options["dtype"], budget, threads, costs)
         self._python = PythonBatches(made, self.num_workers, self._ahead)
         return made
 
@@ -342,7 +342,7 @@ class ImageLoader:
     # -- what is asked for ------------------------------------------------------------------------
 
     def _of_provider(
-        self, found: ImageSet, keywords: Mapping[str, Any], prefetch_factor: int | None
+        self, images: ImageSet, keywords: Mapping[str, Any], prefetch_factor: int | None
     ) -> dict[str, Any]:
         """Return the keywords of the provider of all images."""
         for name, mine, theirs in (
@@ -351,35 +351,35 @@ class ImageLoader:
         ):
             if name in keywords and mine:
                 raise ValueError(f"{name} and {theirs} mean the same: give one of them")
-        given = {"device": "cpu", "seed": self._seed, **found.keywords, **keywords}
+        all_keywords = {"device": "cpu", "seed": self._seed, **images.keywords, **keywords}
         if self.recipe is not None:
-            given["recipe"] = self.recipe
+            all_keywords["recipe"] = self.recipe
         if self.num_workers:
-            given["preprocess_threads"] = self.num_workers
+            all_keywords["preprocess_threads"] = self.num_workers
         if prefetch_factor is not None:
-            given["prefetch_buffer"] = self._ahead
-        if given.get("label_name", "") is not None:
-            given.setdefault("label_dtype", "int64")
-        return {**given, "batch_size": self.batch_size}
+            all_keywords["prefetch_buffer"] = self._ahead
+        if all_keywords.get("label_name", "") is not None:
+            all_keywords.setdefault("label_dtype", "int64")
+        return {**all_keywords, "batch_size": self.batch_size}
 
-    def _with_tail(self, found: ImageSet, reason: str) -> ImageSet:
+    def _with_tail(self, images: ImageSet, reason: str) -> ImageSet:
         """Open a provider whose recipe ends in Python; without it if that makes no images."""
         assert self.recipe is not None
         try:
             self._own_provider()
         except Exception as error:  # of functions that anybody may have written
-            if found.transform is None:
+            if images.transform is None:
                 raise
             self.recipe = None
-            self._found = in_python(found, f"{reason}, and at the end of a recipe: {error}")
-            return self._found
+            self._images = in_python(images, f"{reason}, and at the end of a recipe: {error}")
+            return self._images
         warnings.warn(
-            f"{found.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
+            f"{images.name}: {reason}.  {', '.join(self.recipe.tail_names)} run in Python, for one "
             "image after the other in the thread of the loop, which is slower",
             UserWarning,
             stacklevel=4,
         )
-        return found
+        return images
 
     def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
         if self.batch_sampler is not None:
@@ -444,9 +444,9 @@ class ImageLoader:
         return self._epochs.batch_count(self.epoch)
 
     def __repr__(self) -> str:
-        how = "in Python" if self._found.open is None else "by threads"
+        how = "in Python" if self._images.open is None else "by threads"
         return (
-            f"<{type(self).__name__} of {self._found.name}: {self._count} samples, batches of "
+            f"<{type(self).__name__} of {self._images.name}: {self._count} samples, batches of "
             f"{self.batch_size}, made {how}, epoch {self.epoch}>"
         )
 
@@ -479,7 +479,7 @@ class ImageLoader:
             running = self._begun is not None
             position, saved = Position(self._position.epoch + running), {}
         begun = self._epochs.begin(position.epoch, saved)
-        if self._found.open is None:
+        if self._images.open is None:
             set_epoch_of(self.dataset, position.epoch)
         loop = self._loop = object()
         self._position, self._begun = position, begun
@@ -495,7 +495,7 @@ class ImageLoader:
         self, batches: Iterator[ChosenBatch], position: Position
     ) -> Iterator[tuple[Any, int]]:
         """Yield every batch, with the positions that are done behind it."""
-        found = (
+        pairs = (
             self._python.fetched(
                 batches,
                 position.epoch,
@@ -503,13 +503,13 @@ class ImageLoader:
                 self.collate_fn if self._processed is None else self._processed.collate,
                 self._seeds(position),
             )
-            if self._found.open is None
+            if self._images.open is None
             else self._read(batches, position)
         )
         own = self._provider
         times = self._python.times if own is None else own._provider_times
         pin = times.timing("upload", pinned)
-        for batch, done in found:
+        for batch, done in pairs:
             yield (mapped(batch, pin) if self._pins else batch), done
 
     def _read(
@@ -533,11 +533,11 @@ class ImageLoader:
         made = chosen_batches(provider, chosen(), self._epochs.largest, draws)
         while True:
             with seeding_batches(lambda: of_batches[0]):
-                found = next(made, None)
-            if found is None:
+                pair = next(made, None)
+            if pair is None:
                 return
             of_batches.popleft()
-            parts, done = found
+            parts, done = pair
             yield collate(parts, labelled, self.collate_fn), done
 
     def _chosen(self, batch: ChosenBatch) -> ChosenBatch:
@@ -563,8 +563,8 @@ class ImageLoader:
     def _own_provider(self) -> RecordImageProvider:
         """Return the provider of all images, made in this process."""
         if self._provider is None or self._process != os.getpid():
-            assert self._found.open is not None
-            self._provider = self._found.open(self._keywords)
+            assert self._images.open is not None
+            self._provider = self._images.open(self._keywords)
             self._process = os.getpid()
         return self._provider
 
@@ -576,7 +576,7 @@ class ImageLoader:
         advise : bool
             As for the `report` of a provider.
         """
-        if self._found.open is not None:
+        if self._images.open is not None:
             return self._reported if self._provider is None else self._provider.report(advise)
         return self._python.report(advise)
 
@@ -585,7 +585,7 @@ class ImageLoader:
     def _settings(self) -> dict[str, str]:
         """Return what a state must agree with."""
         settings = {"dataset": type(self.dataset).__name__}  # its root may lie elsewhere
-        if self._found.open is not None:
+        if self._images.open is not None:
             settings = self._own_provider().state_dict()["settings"]
             if plan_of(self._own_provider()).shaped:
                 settings.setdefault("shapes", settings["order"])

@@ -94,39 +94,39 @@ def recipe_of(transform: Any, shape: tuple[int, int | None, int | None]) -> tupl
 
 
 def translated(
-    found: ImageSet, transform: Any, keywords: dict[str, Any]
+    images: ImageSet, transform: Any, keywords: dict[str, Any]
 ) -> tuple[NamedRecipe | None, ImageSet, str]:
     """Return the recipe of the images, the data set, and why the recipe ends in Python.
 
     Where there can be no recipe, the data set is one that makes its own images.
     """
-    given = transform
-    if given is None:
-        given = keywords.pop("recipe", None)
+    pipeline = transform
+    if pipeline is None:
+        pipeline = keywords.pop("recipe", None)
     elif "recipe" in keywords:
         raise ValueError("transform and recipe mean the same: give one of them")
-    if given is not None:
-        if found.open is None:
-            recipe = _of_processor(given)
+    if pipeline is not None:
+        if images.open is None:
+            recipe = _of_processor(pipeline)
             if recipe is not None:
-                return recipe, found, ""
+                return recipe, images, ""
             raise ValueError(
-                f"transform: the samples of {found.name} are made by its own __getitem__, because "
-                f"{found.reason}: give it the transform"
+                f"transform: the samples of {images.name} are made by its own __getitem__, because "
+                f"{images.reason}: give it the transform"
             )
-        recipe, reason = recipe_of(given, found.shape)
-        if not _is_shaped(found, recipe, keywords):
+        recipe, reason = recipe_of(pipeline, images.shape)
+        if not _is_shaped(images, recipe, keywords):
             raise ValueError(f"transform {UNSHAPED}")
-        return recipe, replace(found, transform=None), reason
-    if found.open is None or found.transform is None:
-        return None, found, ""
+        return recipe, replace(images, transform=None), reason
+    if images.open is None or images.transform is None:
+        return None, images, ""
     try:
-        recipe, reason = recipe_of(found.transform, found.shape)
+        recipe, reason = recipe_of(images.transform, images.shape)
     except (TypeError, ValueError) as error:
-        return None, in_python(found, f"its transform has no counterpart: {error}"), ""
-    if not _is_shaped(found, recipe, keywords):
-        return None, in_python(found, f"its transform {UNSHAPED}"), ""
-    return recipe, found, reason
+        return None, in_python(images, f"its transform has no counterpart: {error}"), ""
+    if not _is_shaped(images, recipe, keywords):
+        return None, in_python(images, f"its transform {UNSHAPED}"), ""
+    return recipe, images, reason
 
 
 def _of_processor(transform: Any) -> NamedRecipe | None:
@@ -145,19 +145,19 @@ UNSHAPED = (
 )
 
 
-def _is_shaped(found: ImageSet, recipe: NamedRecipe, keywords: Mapping[str, Any]) -> bool:
+def _is_shaped(images: ImageSet, recipe: NamedRecipe, keywords: Mapping[str, Any]) -> bool:
     """Return whether the data, or somebody, say of what shape images are."""
     return (
-        found.shape[1] is not None
+        images.shape[1] is not None
         or recipe.rule is not None
-        or any(name in given for given in (recipe.keywords, keywords) for name in SHAPES)
+        or any(name in settings for settings in (recipe.keywords, keywords) for name in SHAPES)
     )
 
 
-def in_python(found: ImageSet, reason: str) -> ImageSet:
+def in_python(images: ImageSet, reason: str) -> ImageSet:
     """Return a data set that makes its own images."""
     return ImageSet(
-        found.name, reason=reason, class_to_idx=found.class_to_idx, classes=found.classes
+        images.name, reason=reason, class_to_idx=images.class_to_idx, classes=images.classes
     )
 
 
@@ -217,25 +217,25 @@ def _of_hub(dataset: Any) -> ImageSet:
     Rows that were selected or shuffled are those of the table that it keeps of them.
     """
     names = [one["filename"] for one in dataset.cache_files]
-    known = {name: columns_and_rows(StoredFile(name)) for name in names}
+    tables = {name: columns_and_rows(StoredFile(name)) for name in names}
     if dataset._indices is not None:  # among them is that of the selected rows
-        known = {name: found for name, found in known.items() if found[0] != ["indices"]}
-    files = list(known)
+        tables = {name: entry for name, entry in tables.items() if entry[0] != ["indices"]}
+    files = list(tables)
     advice = "give save_to_disk() a folder, and the loader that folder"
     if not files:
         raise ValueError(f"dataset={_shown(dataset)}: it lies in memory only: {advice}")
-    found = _packs(files[0] if len(files) == 1 else files)
+    images = _packs(files[0] if len(files) == 1 else files)
     rows = None
     if dataset._indices is not None:
         rows = table("the selected rows", dataset._indices.column(0).to_numpy())
-    stored = sum(count for _, count in known.values())
+    stored = sum(count for _, count in tables.values())
     whole = len(dataset) == (stored if rows is None else len(rows))
-    if not whole or any(names != list(dataset.column_names) for names, _ in known.values()):
+    if not whole or any(names != list(dataset.column_names) for names, _ in tables.values()):
         raise ValueError(
             f"dataset={_shown(dataset)}: its rows or columns are not those of its files, since "
             f"some were taken away, renamed or joined: {advice}"
         )
-    return replace(found, indices=rows)
+    return replace(images, indices=rows)
 
 
 def _files(items: Sequence[Any]) -> ImageSet:
@@ -320,17 +320,17 @@ def _python(dataset: Any, reason: str) -> ImageSet:
     return _named(dataset, ImageSet(type(dataset).__name__, reason=reason))
 
 
-def _named(dataset: Any, found: ImageSet) -> ImageSet:
+def _named(dataset: Any, images: ImageSet) -> ImageSet:
     """Add the names of the classes."""
     class_to_idx = getattr(dataset, "class_to_idx", None)
-    return replace(found, class_to_idx=class_to_idx, classes=getattr(dataset, "classes", None))
+    return replace(images, class_to_idx=class_to_idx, classes=getattr(dataset, "classes", None))
 
 
-def _described(dataset: Any, found: ImageSet) -> ImageSet:
+def _described(dataset: Any, images: ImageSet) -> ImageSet:
     """Add transform and classes; a target_transform is Python's to call."""
     if getattr(dataset, "target_transform", None) is not None:
         raise _NotKnownError("target_transform is a function of Python: apply it to the labels")
-    return _named(dataset, replace(found, transform=getattr(dataset, "transform", None)))
+    return _named(dataset, replace(images, transform=getattr(dataset, "transform", None)))
 
 
 def _folder(dataset: Any) -> ImageSet:
@@ -351,27 +351,27 @@ def _folder(dataset: Any) -> ImageSet:
 
 def _records(dataset: ImageRecordDataset) -> ImageSet:
     """Recognise an `ImageRecordDataset`, whose images `ImageRecordIter` makes as well."""
-    given = dict(dataset.given)
-    if not {"data_shape", "recipe"} & given.keys():
+    arguments = dict(dataset.arguments)
+    if not {"data_shape", "recipe"} & arguments.keys():
         raise _NotKnownError("its images keep their sizes: give it a data_shape")
     for name in ("transform", "fields"):
-        if given.pop(name, None):
+        if arguments.pop(name, None):
             raise _NotKnownError(f"{name} of examples are Python's to make")
     width = 1
     with contextlib.suppress(RecordIOError):  # the loop tells of it
         label = dataset[0][-1]
-        if np.ndim(label) and "multi_hot" not in given:
+        if np.ndim(label) and "multi_hot" not in arguments:
             width = len(label)
             if width == 1:
                 raise _NotKnownError("its labels are vectors of one number")
     keywords: dict[str, Any] = {"label_width": width, "label_dtype": "float32", "seed": 0}
-    path, index = given.pop("path"), given.pop("index", "")
+    path, index = arguments.pop("path"), arguments.pop("index", "")
     for theirs, mine in (("threads", "preprocess_threads"), ("layout", "layout")):
-        value = given.pop(theirs, None)
+        value = arguments.pop(theirs, None)
         if value is not None:
             keywords[mine] = value if theirs == "threads" else f"N{value}"
-    given.pop("channels", None)  # those of data_shape
-    keywords |= {name: value for name, value in given.items() if value is not None}
+    arguments.pop("channels", None)  # those of data_shape
+    keywords |= {name: value for name, value in arguments.items() if value is not None}
     if "dtype" in keywords:
         keywords["dtype"] = dtype_name(keywords["dtype"])
     keywords["label_dtype"] = np.dtype(keywords["label_dtype"]).name
@@ -400,14 +400,14 @@ def _arrays(dataset: Any) -> ImageSet:
 
     def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
         named = keywords.get("recipe")
-        said = [given for given in (keywords, named.keywords if named else {}) if given]
-        given = dict(keywords)
-        if "data_shape" in given and given["data_shape"] is None:
-            given["data_shape"] = shape[0], None, None
+        said = [settings for settings in (keywords, named.keywords if named else {}) if settings]
+        arguments = dict(keywords)
+        if "data_shape" in arguments and arguments["data_shape"] is None:
+            arguments["data_shape"] = shape[0], None, None
         elif not any("data_shape" in one for one in said):
             own_shapes = any(one.get(name) is not None for one in said for name in SHAPES)
-            given["data_shape"] = (shape[0], None, None) if own_shapes else shape
-        return ImageSourceIter(source, **given)
+            arguments["data_shape"] = (shape[0], None, None) if own_shapes else shape
+        return ImageSourceIter(source, **arguments)
 
     return ImageSet(name, opened, shape=shape)
 
@@ -421,15 +421,15 @@ FUNCTIONS = ("transform", "target_transform", "loader", "data", "dataset")
 
 def snapshot(dataset: Any) -> list[Any]:
     """Return what the images of a data set follow from, as it is now."""
-    found: list[Any] = []
+    state: list[Any] = []
     while True:
         functions = [getattr(dataset, name, None) for name in FUNCTIONS]
         # A pipeline may be changed in place, which those of torchvision show.
-        found += [functions, repr(functions[0])]
+        state += [functions, repr(functions[0])]
         lists = [dataset, *(getattr(dataset, name, None) for name in CONTENT)]
-        found += [_copied(one) for one in lists]
+        state += [_copied(one) for one in lists]
         if not isinstance(dataset, torch.utils.data.Subset):
-            return found
+            return state
         dataset = dataset.dataset
 
 

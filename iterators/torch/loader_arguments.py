@@ -38,12 +38,12 @@ PROCESSES = "there are no worker processes: images are made by threads of this o
 
 def refuse_processes(timeout: Any, worker_init_fn: Any, multiprocessing_context: Any) -> None:
     """Refuse what `DataLoader` says about its worker processes."""
-    given = {
+    arguments = {
         "timeout": timeout,
         "worker_init_fn": worker_init_fn,
         "multiprocessing_context": multiprocessing_context,
     }
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value:
             raise TypeError(f"{name}={value!r}: {PROCESSES}")
 
@@ -55,34 +55,34 @@ def refuse_orders(keywords: Mapping[str, Any]) -> None:
             raise TypeError(f"{name}: {instead}")
 
 
-def refuse_rest(found: ImageSet, keywords: Mapping[str, Any]) -> None:
+def refuse_rest(images: ImageSet, keywords: Mapping[str, Any]) -> None:
     """Refuse keywords of a provider where there is none."""
     if keywords:
         names = ", ".join(keywords)
         raise ValueError(
-            f"{names}: no image of {found.name} is made here, because {found.reason}; drop them"
+            f"{names}: no image of {images.name} is made here, because {images.reason}; drop them"
         )
 
 
-def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **given: Any) -> None:
+def refuse_shapes(plan: BatchPlan, keywords: Mapping[str, Any], **arguments: Any) -> None:
     """Refuse what is given and does not go with batches that have a shape each."""
     if plan.fills:
         kinds = {BucketPlan: "buckets", CostPlan: "batch_patches"}
         what = kinds.get(type(plan), "patches")
         for name in ("sampler", "batch_sampler"):
-            if given[name] is not None:
+            if arguments[name] is not None:
                 raise ValueError(
                     f"{what} choose the images of a batch, and so does {name}: drop one of "
                     "both, or give a list of shapes as data_shape"
                 )
-    if isinstance(plan, BucketPlan) and given["drop_last"] and not plan.buckets.carry_over:
+    if isinstance(plan, BucketPlan) and arguments["drop_last"] and not plan.buckets.carry_over:
         raise ValueError(
             "drop_last=True would leave out images of every bucket in every epoch: give "
             "buckets=Buckets(..., carry_over=True), whose batches are all full, or drop it"
         )
-    if isinstance(plan, CostPlan) and given["collate_fn"] is not None:
+    if isinstance(plan, CostPlan) and arguments["collate_fn"] is not None:
         raise ValueError("collate_fn gets images, which a processor puts together: drop it")
-    if keywords.get("ragged") == "buffer" and given["collate_fn"] is not None:
+    if keywords.get("ragged") == "buffer" and arguments["collate_fn"] is not None:
         raise ValueError('collate_fn gets images, which ragged="buffer" puts together: drop one')
 
 
@@ -105,6 +105,6 @@ def check_samplers(
         )
     if sampler is not None and shuffle:
         raise ValueError("a sampler sets the order of the samples: drop shuffle")
-    for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
-        if given is not None and not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
-            raise TypeError(f"{name}={given!r}: expected an iterable of indices with a len()")
+    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if value is not None and not (hasattr(value, "__iter__") and hasattr(value, "__len__")):
+            raise TypeError(f"{name}={value!r}: expected an iterable of indices with a len()")

@@ -187,10 +187,10 @@ class SampledEpochs:
 
     def batch_count(self, epoch: int) -> int:
         """Return the batches of an epoch."""
-        found = len(self._sampler)  # type: ignore[arg-type]
+        count = len(self._sampler)  # type: ignore[arg-type]
         if self._size is None:
-            return found
-        return count_batches(found, self._size, "drop" if self._drop_last else "pad")
+            return count
+        return count_batches(count, self._size, "drop" if self._drop_last else "pad")
 
     def begin(self, epoch: int, saved: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Draw the samples of an epoch; a ValueError if they are not those that were saved."""
@@ -225,18 +225,18 @@ class SampledEpochs:
     def _cut(self, indices: list[Any]) -> list[np.ndarray]:
         name = type(self._sampler).__name__
         if self._size is None:
-            found = [table(name, batch) for batch in indices]
+            batches = [table(name, batch) for batch in indices]
         else:
-            found = list(pieces(table(name, indices), self._size))
+            batches = list(pieces(table(name, indices), self._size))
             if self._drop_last:
-                found = [batch for batch in found if len(batch) == self._size]
-        for batch in found:
+                batches = [batch for batch in batches if len(batch) == self._size]
+        for batch in batches:
             if len(batch) and not 0 <= batch.min() <= batch.max() < self._count:
                 wrong = next(i for i in batch.tolist() if not 0 <= i < self._count)
                 raise IndexError(
                     f"{name} gives the index {wrong}: the data set has {self._count} samples"
                 )
-        return [batch for batch in found if len(batch)]
+        return [batch for batch in batches if len(batch)]
 
     def batches(self, epoch: int, done: int) -> Iterator[ChosenBatch]:
         """Yield the batches behind the first `done` samples."""
@@ -275,9 +275,9 @@ def shape_of(
     def others(slot: int) -> Iterator[tuple[Any, ...]]:
         following = range(slot + 1, slot + 1 + plan.others(epoch, done))
         for at in following:
-            found = plan.record(epoch, at, done)
-            size = plan.sizes(epoch, number, done, np.array([found]))[:1] if own_sizes else ()
-            yield found, *size
+            record = plan.record(epoch, at, done)
+            size = plan.sizes(epoch, number, done, np.array([record]))[:1] if own_sizes else ()
+            yield record, *size
 
     own = sizes[: len(rows)] if own_sizes else sizes
     return {"shape": (own, len(rows), *([length] if length else [])), "others": others}
@@ -300,15 +300,15 @@ def _inner(sampler: Any) -> Iterator[Any]:
 
 def _saved(sampler: Any) -> dict[str, Any]:
     """Return what the samples that come next depend on."""
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     for one in _inner(sampler):
         if hasattr(one, "state_dict") and hasattr(one, "load_state_dict"):
             return {"sampler": one.state_dict()}
         if hasattr(one, "set_epoch") and hasattr(one, "epoch"):
-            found["epoch"] = one.epoch
+            state["epoch"] = one.epoch
         elif isinstance(getattr(one, "generator", None), torch.Generator):
-            found["generator"] = _text(one.generator.get_state())
-    return found or {"torch": _text(torch.get_rng_state())}
+            state["generator"] = _text(one.generator.get_state())
+    return state or {"torch": _text(torch.get_rng_state())}
 
 
 def _restore(sampler: Any, saved: Mapping[str, Any]) -> None:

@@ -194,16 +194,16 @@ class PythonBatches:
         try:
             while True:
                 self.times.ask()
-                while len(waiting) < ahead and (found := next(batches, None)) is not None:
-                    fetcher.submit(found.rows.tolist(), [epoch] * len(found.rows))
-                    waiting.append(found)
+                while len(waiting) < ahead and (choice := next(batches, None)) is not None:
+                    fetcher.submit(choice.rows.tolist(), [epoch] * len(choice.rows))
+                    waiting.append(choice)
                 if not waiting:
                     return
                 begin = time.perf_counter()
                 batch = fetcher.collect()
-                found = waiting.popleft()
-                self.times.deliver(len(found.rows), time.perf_counter() - begin)
-                yield batch, found.done
+                choice = waiting.popleft()
+                self.times.deliver(len(choice.rows), time.perf_counter() - begin)
+                yield batch, choice.done
         finally:
             fetcher.close()
             self.times.finish(fetcher.stats())
@@ -225,14 +225,14 @@ class PythonBatches:
                     for row, seed in zip(batch.rows.tolist(), seeds(batch.rows), strict=True):
                         seed_generators(seed)
                         samples += fetch(self._dataset, [row], [epoch])
-                    found = collate(samples)
+                    data = collate(samples)
                 self.times.make(len(samples))
-                yield found, batch.done
+                yield data, batch.done
         finally:
             self.times.finish({})
 
     def report(self, advise: bool) -> EpochReport:
         """Return where the time of the last epoch went, or of the running one so far."""
-        found = self.times.report(self._counters())
+        report = self.times.report(self._counters())
         name = f"{type(self._dataset).__name__}.__getitem__"
-        return advised(found, python=name, threads="num_workers") if advise else found
+        return advised(report, python=name, threads="num_workers") if advise else report

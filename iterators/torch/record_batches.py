@@ -318,10 +318,10 @@ class RecordBatches(torch.utils.data.IterableDataset):
 def _takes(make: Any, name: str) -> bool:
     """Return whether a keyword can be given."""
     try:
-        found = inspect.signature(make).parameters
+        parameters = inspect.signature(make).parameters
     except (TypeError, ValueError):  # of a builtin
         return False
-    return name in found or any(one.kind is one.VAR_KEYWORD for one in found.values())
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 def _told(value: Any) -> str:

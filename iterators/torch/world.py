@@ -36,18 +36,18 @@ class World:
             return self._given
         if self._used is not None and torch.utils.data.get_worker_info() is not None:
             return self._used  # torch.distributed knows nothing in a worker
-        found, where = _found()
+        place, where = _place()
         if self._used is None:
-            if found is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+            if place is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
                 raise ValueError(
                     f"{where} is not a rank as yet: make the process group before the data are "
                     "used, or pass rank= and world_size="
                 )
-            self._used = found or (0, 1)
-        elif found is not None and found != self._used:
+            self._used = place or (0, 1)
+        elif place is not None and place != self._used:
             raise RuntimeError(
                 f"the data have been divided for rank {self._used[0]} of {self._used[1]}, and now "
-                f"this is rank {found[0]} of {found[1]} by {where}: make the process group before "
+                f"this is rank {place[0]} of {place[1]} by {where}: make the process group before "
                 "the data are used, or pass rank= and world_size="
             )
         return self._used
@@ -57,7 +57,7 @@ class World:
 
         Scripts ask for the number of batches before a launcher starts the other processes.
         """
-        return self.used or _found()[0] or (0, 1)
+        return self.used or _place()[0] or (0, 1)
 
     @property
     def used(self) -> tuple[int, int] | None:
@@ -65,11 +65,11 @@ class World:
         return self._given or self._used
 
     def __getstate__(self) -> dict[str, Any]:
-        known = self._used is not None or _found()[0] is not None
-        return {"_given": self._given, "_used": self.get() if known else None}
+        has_rank = self._used is not None or _place()[0] is not None
+        return {"_given": self._given, "_used": self.get() if has_rank else None}
 
 
-def _found() -> tuple[tuple[int, int] | None, str]:
+def _place() -> tuple[tuple[int, int] | None, str]:
     """Rank and world size as far as they are known, and who says so."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():

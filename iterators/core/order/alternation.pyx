@@ -29,14 +29,14 @@ cdef int schedule(int64_t* debt, int64_t* count, const int64_t* weight, Py_ssize
     cdef Py_ssize_t i, chosen = 0
     cdef int64_t scale = max(2 * num_packs - 2, 1)
     cdef double deadline, first = 0
-    cdef bint found = False
+    cdef bint any_chosen = False
     for i in range(num_packs):
         debt[i] += weight[i]
         if debt[i] * scale < total:
             continue        # taken now, it would be too far ahead
         deadline = <double>(total * (scale - 1) - debt[i] * scale) / weight[i]
-        if not found or deadline < first:
-            chosen, first, found = i, deadline, True
+        if not any_chosen or deadline < first:
+            chosen, first, any_chosen = i, deadline, True
     debt[chosen] -= total
     count[chosen] += 1
     return <int>chosen
@@ -78,7 +78,7 @@ cdef class Alternation:
     cdef int64_t total
     cdef Py_ssize_t num_packs
     cdef list marks             # debts and counts at every STRIDE positions of the first period
-    cdef object debts, given    # of the position that was reached last
+    cdef object debts, tallies  # of the position that was reached last
     cdef int64_t* debt          # how much of its share a pack has not given, times `total`
     cdef int64_t* count
     cdef int64_t position
@@ -99,7 +99,7 @@ cdef class Alternation:
         """Return the number of the first positions that belong to each pack; int64."""
         periods, rest = divmod(positions, self.total)
         self._go_to(rest)
-        return self.given + periods * self.weights
+        return self.tallies + periods * self.weights
 
     def block(self, int64_t number, uint64_t key, int64_t size=BLOCK):
         """Return the packs of `size` positions from ``BLOCK * number``, and `counts` before them.
@@ -144,16 +144,16 @@ cdef class Alternation:
         cdef int64_t near = position // STRIDE
         if not self.position <= position < self.position + STRIDE:
             near = min(near, self.next_mark // STRIDE - 1)
-            debts, given = self.marks[near]
-            self._remember(debts, given, near * STRIDE)
+            debts, tallies = self.marks[near]
+            self._remember(debts, tallies, near * STRIDE)
         while self.position < position:
             self.step()
 
     cdef _mark(self):
-        self.marks.append((self.debts.copy(), self.given.copy()))
+        self.marks.append((self.debts.copy(), self.tallies.copy()))
         self.next_mark += STRIDE
 
-    cdef _remember(self, debts, given, int64_t position):
-        cdef int64_t[::1] debt = debts.copy(), count = given.copy()
-        self.debts, self.given, self.position = np.asarray(debt), np.asarray(count), position
+    cdef _remember(self, debts, tallies, int64_t position):
+        cdef int64_t[::1] debt = debts.copy(), count = tallies.copy()
+        self.debts, self.tallies, self.position = np.asarray(debt), np.asarray(count), position
         self.debt, self.count = &debt[0], &count[0]

@@ -99,8 +99,8 @@ def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
     cdef int64_t num_classes = starts.shape[0] - 1, position, group, last = -1, chosen = 0
     cdef Windows drawn_classes = Windows(), members = Windows()
     cdef Py_ssize_t i
-    found = np.empty(positions.shape[0], np.int64)
-    cdef int64_t[::1] record = found
+    drawn_records = np.empty(positions.shape[0], np.int64)
+    cdef int64_t[::1] record = drawn_records
     drawn_classes.reset(key, num_classes, classes)
     for i in range(positions.shape[0]):
         group, position = positions[i] // images, positions[i] % images
@@ -110,4 +110,4 @@ def draw_by_class(uint64_t key, const int64_t[::1] starts not None,
                           images)
         position += group // num_classes * images      # once in every cycle of the classes
         record[i] = records[starts[chosen] + members.at(position)]
-    return found
+    return drawn_records

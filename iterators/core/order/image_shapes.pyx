@@ -45,8 +45,8 @@ def aspect_classes(const uint32_t[:, ::1] sizes not None, const double[::1] edge
     cdef uint8_t[CELLS] least   # edges in the cells before each
     if sizes.shape[1] != 2 or number >= 256:
         raise ValueError("sizes have two numbers each, and there are at most 255 edges")
-    found = np.empty(count, np.uint8)
-    cdef uint8_t[::1] classes = found
+    array = np.empty(count, np.uint8)
+    cdef uint8_t[::1] classes = array
     with nogil:
         k = 0
         for cell in range(CELLS):
@@ -61,7 +61,7 @@ def aspect_classes(const uint32_t[:, ::1] sizes not None, const double[::1] edge
             while k < number and edges[k] < ratio:
                 k += 1
             classes[i] = <uint8_t>k
-    return found
+    return array
 
 
 def by_class(const uint8_t[::1] classes not None, int number):
@@ -115,14 +115,14 @@ def patch_sizes(const uint32_t[:, ::1] sizes not None, int patch, int length):
         raise ValueError("sizes have two numbers each")
     if patch < 1 or length < 1:
         raise ValueError("a patch has at least one pixel, and a sequence at least one patch")
-    found = np.empty((count, 2), np.int32)
-    cdef int32_t[:, ::1] targets = found
+    array = np.empty((count, 2), np.int32)
+    cdef int32_t[:, ::1] targets = array
     with nogil:
         for i in range(count):
             empty = sizes[i, 0] == 0 or sizes[i, 1] == 0
             patch_size(patch if empty else sizes[i, 1], patch if empty else sizes[i, 0], patch,
                        length, <int*>&targets[i, 0], <int*>&targets[i, 1])
-    return found
+    return array
 
 
 def count_steps(uint64_t key, int64_t done, int64_t end, const int64_t[::1] sizes not None,

@@ -164,24 +164,24 @@ def described_augmenter(*values: Any, **keywords: Any) -> Augmenter:
     >>> described_augmenter((3, 32, 32), resize=36, rand_mirror=True, std=True).std
     (58.395, 57.12, 57.375, 1.0)
     """
-    (given,) = divided("CreateAugmenter", keywords, AugmenterOptions, values=values)
-    return augmenter_of({"inter_method": 2}, given)
+    (changes,) = divided("CreateAugmenter", keywords, AugmenterOptions, values=values)
+    return augmenter_of({"inter_method": 2}, changes)
 
 
 def augmenter_of(
-    base: Mapping[str, Any], given: Mapping[str, Any], owner: str = "CreateAugmenter"
+    base: Mapping[str, Any], changes: Mapping[str, Any], owner: str = "CreateAugmenter"
 ) -> Augmenter:
     """Return the `Augmenter` of keywords of its own, changed by those of `CreateAugmenter`.
 
-    `given` wins over `base`; messages call the receiver of the keywords `owner`.
+    `changes` wins over `base`; messages call the receiver of the keywords `owner`.
     """
     names = {item.name for item in fields(AugmenterOptions)}
-    known = names | {item.name for item in fields(Augmenter)}
-    for name in given:
-        if name not in known:
-            raise unknown_keyword(owner, name, known)
-    result = {**base, **{name: value for name, value in given.items() if name not in names}}
-    own = {name: value for name, value in given.items() if name in names}
+    keywords = names | {item.name for item in fields(Augmenter)}
+    for name in changes:
+        if name not in keywords:
+            raise unknown_keyword(owner, name, keywords)
+    result = {**base, **{name: value for name, value in changes.items() if name not in names}}
+    own = {name: value for name, value in changes.items() if name in names}
     options = AugmenterOptions(**{"data_shape": result.get("data_shape"), **own})
     own = options.values(*own)
     if "resize" in own:

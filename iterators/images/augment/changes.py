@@ -22,7 +22,7 @@ _COMMON: Changes = (
     ),
     (lambda recipe: StepChange(recipe, recipe.steps), lambda recipe: recipe.steps),
 )
-_RECIPE_CHANGES: Changes = ((FaceChange, FaceChange.wanted), *_COMMON)
+_RECIPE_CHANGES: Changes = ((FaceChange, FaceChange.is_needed), *_COMMON)
 
 #: The colours of an `Augmenter` change when it is normalised: see `row_writer`.
 CHANGES: dict[type, Changes] = {
@@ -35,4 +35,4 @@ CHANGES: dict[type, Changes] = {
 def changes_of(recipe: Recipe | DetRecipe) -> tuple[PixelChange, ...]:
     """Make new changes for a recipe: each serves one renderer."""
     kind = next(kind for kind in type(recipe).__mro__ if kind in CHANGES)
-    return tuple(change(recipe) for change, wanted in CHANGES[kind] if wanted(recipe))
+    return tuple(change(recipe) for change, is_needed in CHANGES[kind] if is_needed(recipe))

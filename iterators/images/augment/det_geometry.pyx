@@ -241,22 +241,22 @@ cdef const char* label_message(int status) noexcept nogil:
 
 
 cdef int note_length(const void* label, int64_t count, int64_t position, int64_t limit,
-                     Lengths* found) noexcept nogil:
+                     Lengths* lengths) noexcept nogil:
     """Count a label, if it is one."""
     cdef Py_ssize_t header
     cdef Objects objects
     cdef int status = LABEL_OK
-    if count > found.longest and (count <= limit or found.too_long < 0):
+    if count > lengths.longest and (count <= limit or lengths.too_long < 0):
         status = check_label(label, count, &header, &objects)
         if status == LABEL_OK and count <= limit:
-            found.longest = count
+            lengths.longest = count
         elif status == LABEL_OK:
-            found.too_long, found.values = position, count
+            lengths.too_long, lengths.values = position, count
     return status
 
 
 cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t position,
-                      int64_t limit, Lengths* found) noexcept nogil:
+                      int64_t limit, Lengths* lengths) noexcept nogil:
     """Count the label of a record; False if there is no memory."""
     cdef Frame frame
     cdef uint8_t[4] head
@@ -269,13 +269,13 @@ cdef bint note_record(const uint8_t* base, int64_t size, int64_t offset, int64_t
     if flag == 0 or 4 * <int64_t>flag > frame.length - HEADER_SIZE:
         return True
     if frame.parts == 1:
-        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, position, limit, found)
+        note_length(base + offset + FRAME_HEAD + HEADER_SIZE, flag, position, limit, lengths)
         return True
     joined = <uint8_t*>malloc(4 * <size_t>flag)
     if joined == NULL:
         return False
     frame_read(base, &frame, HEADER_SIZE, 4 * <int64_t>flag, joined)
-    note_length(joined, flag, position, limit, found)
+    note_length(joined, flag, position, limit, lengths)
     free(joined)
     return True
 
@@ -297,7 +297,7 @@ def longest(RecordReader reader not None, const int64_t[::1] offsets not None, i
     Labels that are malformed, and records that are damaged or too short for their labels, do not
     count: they are reported when their turn comes.  A label has at most `limit` values.
     """
-    cdef Lengths found = Lengths(0, -1, 0)
+    cdef Lengths lengths = Lengths(0, -1, 0)
     cdef int64_t i, size = reader.size
     cdef bint enough = True
     reader.check_open()
@@ -305,11 +305,11 @@ def longest(RecordReader reader not None, const int64_t[::1] offsets not None, i
     cdef const uint8_t* base = reader.base
     with nogil:
         for i in range(offsets.shape[0]):
-            enough = enough and note_record(base, size, offsets[i], i, limit, &found)
+            enough = enough and note_record(base, size, offsets[i], i, limit, &lengths)
     del view
     if not enough:
         raise MemoryError("no memory for the label of a record")
-    return Longest(found.longest, found.too_long, found.values)
+    return Longest(lengths.longest, lengths.too_long, lengths.values)
 
 
 def longest_listed(const int64_t[::1] starts not None, const float[::1] values not None,
@@ -318,12 +318,12 @@ def longest_listed(const int64_t[::1] starts not None, const float[::1] values n
 
     Positions count in `starts`; a label has at most `limit` values.
     """
-    cdef Lengths found = Lengths(0, -1, 0)
+    cdef Lengths lengths = Lengths(0, -1, 0)
     cdef int64_t i
     for i in range(starts.shape[0] - 1):
         if starts[i] < starts[i + 1]:
-            note_length(&values[starts[i]], starts[i + 1] - starts[i], i, limit, &found)
-    return Longest(found.longest, found.too_long, found.values)
+            note_length(&values[starts[i]], starts[i + 1] - starts[i], i, limit, &lengths)
+    return Longest(lengths.longest, lengths.too_long, lengths.values)
 
 
 def without_flat_objects(label):

@@ -233,19 +233,19 @@ cdef int move(StepChange moves, const ImageKey* image, int* width, int* height,
               Geometry* geometry) noexcept nogil:
     """Turn, move and tilt as torchvision does; the size stays."""
     cdef StepState* state = moves.draw_for(image, width[0], height[0])
-    cdef transform_map found
+    cdef transform_map transform
     cdef Step* step
     cdef int i
     for i in range(state.num_drawn):
-        if not step_map(&state.drawn[i], width[0], height[0], &found):
+        if not step_map(&state.drawn[i], width[0], height[0], &transform):
             continue
         if width[0] > AFFINE_LARGEST_SIDE or height[0] > AFFINE_LARGEST_SIDE:
             return GEOMETRY_TOO_LARGE
-        step = add_step(geometry, STEP_PERSPECTIVE if found.perspective else STEP_AFFINE,
-                        found.method, width, height, width[0], height[0])
+        step = add_step(geometry, STEP_PERSPECTIVE if transform.perspective else STEP_AFFINE,
+                        transform.method, width, height, width[0], height[0])
         if step == NULL:
             return GEOMETRY_TOO_LARGE
-        memcpy(step.inverse, found.matrix, sizeof(step.inverse))
+        memcpy(step.inverse, transform.matrix, sizeof(step.inverse))
     return GEOMETRY_OK
 
 

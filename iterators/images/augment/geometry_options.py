@@ -59,14 +59,14 @@ def _affine(name: str, value: Any) -> dict[str, tuple[float, ...] | None]:
     unknown = sorted(set(value) - set(_AFFINE), key=str)
     if unknown:
         raise ValueError(f"{name} has no part {unknown[0]!r}: its parts are {', '.join(_AFFINE)}")
-    given = {**_AFFINE, **value}
+    parts = {**_AFFINE, **value}
     checks: dict[str, Callable[[str, Any], Any]] = {
         "degrees": partial(_symmetric, most=MAX_DEGREES),
         "translate": optional(shares),
         "scale": optional(_scale),
         "shear": optional(_shear),
     }
-    return {part: check(f"{name}[{part!r}]", given[part]) for part, check in checks.items()}
+    return {part: check(f"{name}[{part!r}]", parts[part]) for part, check in checks.items()}
 
 
 _NOT_CENTRAL = "rand_crop random_resized_crop crop_x_start crop_y_start"
@@ -182,6 +182,6 @@ class GeometryOptions(Options):
         )
         return tuple(
             {**step, "interpolation": self.warp_interpolation, "words": (chance, values, 0)}
-            for wanted, step, chance, values in rows
-            if wanted
+            for option, step, chance, values in rows
+            if option
         )

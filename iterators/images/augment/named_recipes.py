@@ -143,8 +143,8 @@ class NamedRecipe:
         >>> recipe = NamedRecipe.from_torchvision(pipeline)  # doctest: +SKIP
         >>> ImageRecordIter(path_imgrec="a.rec", batch_size=256, recipe=recipe)  # doctest: +SKIP
         """
-        found = torchvision.translated(transform, _is_tail(python), _given(images))
-        return cls._translated("torchvision", found)
+        translated = torchvision.translated(transform, _is_tail(python), _given(images))
+        return cls._translated("torchvision", translated)
 
     @classmethod
     def from_timm(
@@ -183,8 +183,8 @@ class NamedRecipe:
         >>> recipe.keywords["resize"], recipe.keywords["data_shape"], recipe.keywords["mean_r"]
         (248, (3, 224, 224), 127.5)
         """
-        found = timm.translated(transform, _is_tail(python), _given(images))
-        return cls._translated("timm", found)
+        translated = timm.translated(transform, _is_tail(python), _given(images))
+        return cls._translated("timm", translated)
 
     @classmethod
     def from_processor(cls, processor: Any, reducing_gap: float | None = None) -> NamedRecipe:
@@ -232,11 +232,11 @@ class NamedRecipe:
         """
         rule = rule_of(processor)
         if rule is not None:
-            found = {"image_processor_type": rule.name, **rule.config}
+            config = {"image_processor_type": rule.name, **rule.config}
             if reducing_gap is not None:
-                found["reducing_gap"] = reducing_gap
-                rule_of(found)  # or an error
-            return cls("transformers", processor=found)
+                config["reducing_gap"] = reducing_gap
+                rule_of(config)  # or an error
+            return cls("transformers", processor=config)
         translated = processors.translated(processor)
         if reducing_gap is not None:
             translated.keywords["reducing_gap"] = reducing_gap
@@ -268,17 +268,17 @@ class NamedRecipe:
         >>> import albumentations as A  # doctest: +SKIP
         >>> NamedRecipe.from_albumentations(A.Compose([A.Resize(224, 224)]))  # doctest: +SKIP
         """
-        found = albumentations.translated(transform, _is_tail(python))
-        return cls._translated("albumentations", found)
+        translated = albumentations.translated(transform, _is_tail(python))
+        return cls._translated("albumentations", translated)
 
     @classmethod
-    def _translated(cls, library: str, found: Translated) -> NamedRecipe:
+    def _translated(cls, library: str, translated: Translated) -> NamedRecipe:
         """Make the recipe of a pipeline; pixels go into its tail without normalisation."""
-        keywords = found.keywords
-        if found.tail and found.tail_of != "tensor":
+        keywords = translated.keywords
+        if translated.tail and translated.tail_of != "tensor":
             keywords = {**keywords, "dtype": "uint8", "layout": "NHWC"}
-        notes = "  ".join(found.notes)
-        return cls(library, notes, keywords, found.mixing, found.tail, found.tail_of)
+        notes = "  ".join(translated.notes)
+        return cls(library, notes, keywords, translated.mixing, translated.tail, translated.tail_of)
 
     @functools.cached_property
     def rule(self) -> ProcessorRule | None:
@@ -307,10 +307,10 @@ class NamedRecipe:
 
     def described(self) -> str:
         """Return what `to_json` returns, with the names of functions; it cannot be read again."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in _IN_JSON}
+        parts: dict[str, Any] = {name: getattr(self, name) for name in _IN_JSON}
         if self.tail:
-            found["tail"] = self.tail_names
-        return json.dumps(found, sort_keys=True, default=_refused)
+            parts["tail"] = self.tail_names
+        return json.dumps(parts, sort_keys=True, default=_refused)
 
     @classmethod
     def from_json(cls, text: str) -> NamedRecipe:
@@ -322,11 +322,11 @@ class NamedRecipe:
             If the text is not a recipe.
         """
         try:
-            found = {key: _tuples(value) for key, value in json.loads(text).items()}
-            for key, value in found.items():
+            parts = {key: _tuples(value) for key, value in json.loads(text).items()}
+            for key, value in parts.items():
                 if not isinstance(value, _IN_JSON.get(key, ())):
                     raise TypeError(f"{key}={value!r:.60} is not a part of one")
-            return cls(**found)
+            return cls(**parts)
         except (TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"recipe={text!r:.80} is not a recipe in JSON: {error}") from None
 

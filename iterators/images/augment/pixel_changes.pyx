@@ -583,7 +583,7 @@ cdef class FaceChange(PixelChange):
         free(self.state.small)
 
     @staticmethod
-    def wanted(recipe):
+    def is_needed(recipe):
         """Return whether a recipe has one of these changes."""
         return bool(recipe.crop_on_fill or recipe.low_resolution)
 
@@ -612,14 +612,14 @@ cdef void fill_quantiles():
     """Fill in those of the normal distribution, cut off beyond 4.2; the variance stays 1."""
     cdef int i
     normal = NormalDist()
-    found = [normal.inv_cdf(<double>i / NOISE_STEPS) for i in range(1, NOISE_STEPS)]
-    found = [-4.2, *found, 4.2]
+    levels = [normal.inv_cdf(<double>i / NOISE_STEPS) for i in range(1, NOISE_STEPS)]
+    levels = [-4.2, *levels, 4.2]
     # Between two quantiles all values are equally likely.
     variance = sum(
-        (low * low + low * high + high * high) / 3 for low, high in zip(found, found[1:]))
+        (low * low + low * high + high * high) / 3 for low, high in zip(levels, levels[1:]))
     scale = sqrt(NOISE_STEPS / variance)
     for i in range(NOISE_STEPS + 1):
-        quantiles[i] = found[i] * scale
+        quantiles[i] = levels[i] * scale
 
 
 fill_quantiles()
@@ -662,7 +662,7 @@ cdef class Eraser:
         cdef philox_block words = draw(image, DRAW_ERASING), more
         cdef int count, i, attempt, width, height
         cdef double area, ratio
-        cdef Erased* found
+        cdef Erased* rectangle
         self.count = 0
         if philox_unit(words.word[0]) >= self.chance:
             return
@@ -676,10 +676,10 @@ cdef class Eraser:
                 ratio = exp(draw_between(more.word[1], self.log_ratio[0], self.log_ratio[1]))
                 height, width = <int>rint(sqrt(area * ratio)), <int>rint(sqrt(area / ratio))
                 if width < full_width and height < full_height:
-                    found = &self.rectangles[self.count]
-                    found.width, found.height = width, height
-                    found.x = draw_integer(more.word[2], 0, full_width - width)
-                    found.y = draw_integer(more.word[3], 0, full_height - height)
+                    rectangle = &self.rectangles[self.count]
+                    rectangle.width, rectangle.height = width, height
+                    rectangle.x = draw_integer(more.word[2], 0, full_width - width)
+                    rectangle.y = draw_integer(more.word[3], 0, full_height - height)
                     self.count += 1
                     break
 

@@ -126,19 +126,19 @@ def policy_of(
 
     A parameter that the policy does not have is a ValueError, as a name that does not exist.
     """
-    given = {"num_ops": num_ops, "magnitude": magnitude}
-    given = {key: value for key, value in given.items() if value is not None}
+    parameters = {"num_ops": num_ops, "magnitude": magnitude}
+    parameters = {key: value for key, value in parameters.items() if value is not None}
     if name in NAMES:
         if table == "timm":
-            text = _as_timm(name, given, magnitude_std, increasing)
+            text = _as_timm(name, parameters, magnitude_std, increasing)
             policy = timm_policy(text)
         else:
             for key in ("magnitude_std", "increasing"):
                 if {"magnitude_std": magnitude_std, "increasing": increasing}[key]:
                     raise ValueError(f'{key} belongs to timm\'s tables: augment_table="timm"')
-            policy = _torchvision_policy(name, given)
+            policy = _torchvision_policy(name, parameters)
     elif _TIMM.fullmatch(name):
-        if given or magnitude_std or increasing:
+        if parameters or magnitude_std or increasing:
             raise ValueError(
                 f"auto_augment={name!r} contains all settings: drop num_ops, magnitude, "
                 "magnitude_std and increasing, or write them there"
@@ -154,31 +154,31 @@ def policy_of(
     return policy if fill is None else replace(policy, fill=fill)
 
 
-def _only(name: str, given: dict[str, Any], *known: str) -> None:
-    for key in given:
-        if key not in known:
+def _only(name: str, parameters: dict[str, Any], *names: str) -> None:
+    for key in parameters:
+        if key not in names:
             raise ValueError(f"{key} has no meaning for auto_augment={name!r}: drop it")
 
 
-def _torchvision_policy(name: str, given: dict[str, Any]) -> Policy:
+def _torchvision_policy(name: str, parameters: dict[str, Any]) -> Policy:
     if name == "randaugment":
-        level = given.get("magnitude", 9)
+        level = parameters.get("magnitude", 9)
         _check_level(level, 30)
         choices = tuple(PolicyChoice(s, level=level) for s in TORCHVISION_SETS[name].values())
-        return Policy("layers", choices, layers=given.get("num_ops", 2), levels=30)
+        return Policy("layers", choices, layers=parameters.get("num_ops", 2), levels=30)
     if name == "trivialaugment":
-        _only(name, given)
+        _only(name, parameters)
         choices = tuple(PolicyChoice(scale) for scale in TORCHVISION_SETS[name].values())
         return Policy("layers", choices, layers=1, levels=30, bins=31)
     if name == "augmix":
-        _only(name, given, "magnitude")
-        severity = given.get("magnitude", 3)
+        _only(name, parameters, "magnitude")
+        severity = parameters.get("magnitude", 3)
         if severity not in range(1, 11):
             raise ValueError(f"magnitude={severity!r}: AugMix has severities from 1 to 10")
         choices = tuple(PolicyChoice(scale) for scale in TORCHVISION_SETS[name].values())
         bins = int(severity)
         return Policy("mix", choices, levels=9, bins=bins, interpolation="bilinear")
-    _only(name, given)
+    _only(name, parameters)
     scales = TORCHVISION_SETS["autoaugment"]
     return _chained(AUTO_POLICIES[name.partition("-")[2] or "imagenet"], scales, 9)
 
@@ -208,17 +208,17 @@ def _chained(
     return Policy("chains", choices, chains=tuple(map(len, chains)), levels=levels)
 
 
-def _as_timm(name: str, given: dict[str, Any], noise: float, increasing: bool) -> str:
+def _as_timm(name: str, parameters: dict[str, Any], noise: float, increasing: bool) -> str:
     """Write the string of timm's for keywords."""
     if name not in ("randaugment", "autoaugment", "augmix"):
         raise ValueError(f'auto_augment={name!r} is not in timm: drop augment_table="timm"')
-    known = {"randaugment": ("num_ops", "magnitude"), "augmix": ("magnitude",)}
-    _only(name, given, *known.get(name, ()))
+    names = {"randaugment": ("num_ops", "magnitude"), "augmix": ("magnitude",)}
+    _only(name, parameters, *names.get(name, ()))
     text = {"randaugment": "rand", "autoaugment": "original", "augmix": "augmix"}[name]
-    if "magnitude" in given:
-        text += f"-m{given['magnitude']:g}"
-    if "num_ops" in given:
-        text += f"-n{given['num_ops']}"
+    if "magnitude" in parameters:
+        text += f"-m{parameters['magnitude']:g}"
+    if "num_ops" in parameters:
+        text += f"-n{parameters['num_ops']}"
     if noise:
         text += f"-mstd{noise:g}"
     if increasing:
@@ -239,17 +239,17 @@ def timm_policy(text: str) -> Policy:
     ``v0r`` and ``3a`` with ``mstd``.  A part that timm does not know, or skips, is a ValueError.
     """
     name, *parts = text.split("-")
-    found = _parts(text, name, parts)
-    noise = found.get("mstd", 0.0)
+    values = _parts(text, name, parts)
+    noise = values.get("mstd", 0.0)
     common: dict[str, Any] = {"interpolation": "random", "fill": TIMM_FILL, "most": 10.0}
     if name == "rand":
-        level, most = found.get("m", 10.0), found.get("mmax") or 10.0
-        names = TIMM_SETS[found.get("t") or ("inc" if found.get("inc") else "")]
+        level, most = values.get("m", 10.0), values.get("mmax") or 10.0
+        names = TIMM_SETS[values.get("t") or ("inc" if values.get("inc") else "")]
         choices = tuple(
-            PolicyChoice(TIMM_SCALES[n], found.get("p", 0.5), weight, level)
+            PolicyChoice(TIMM_SCALES[n], values.get("p", 0.5), weight, level)
             for n, weight in names.items()
         )
-        layers = int(found.get("n", 2))
+        layers = int(values.get("n", 2))
         weighted = len(set(names.values())) > 1
         if not 0 <= layers <= (min(MOST_LAYERS, len(names)) if weighted else MOST_LAYERS):
             raise ValueError(f"auto_augment={text!r}: that many operations are not possible")
@@ -258,17 +258,17 @@ def timm_policy(text: str) -> Policy:
             noise=float("inf") if noise > 100 else noise, **common | {"most": most},
         )  # fmt: skip
     if name == "augmix":
-        level = found.get("m", 3.0)
+        level = values.get("m", 3.0)
         choices = tuple(PolicyChoice(TIMM_SCALES[n], level=level) for n in TIMM_SETS["augmix"])
-        width, depth = int(found.get("w", 3)), int(found.get("d", -1)) or -1
+        width, depth = int(values.get("w", 3)), int(values.get("d", -1)) or -1
         if not 1 <= width <= MOST_WIDTH or depth > MOST_DEPTH:
             raise ValueError(
                 f"auto_augment={text!r}: a width of up to {MOST_WIDTH} and a depth of up to "
                 f"{MOST_DEPTH} are possible"
             )
         return Policy(
-            "mix", choices, noise=found.get("mstd", float("inf")), width=width, depth=depth,
-            alpha=found.get("a", 1.0), mixing="blended" if found.get("b") else "blend", **common,
+            "mix", choices, noise=values.get("mstd", float("inf")), width=width, depth=depth,
+            alpha=values.get("a", 1.0), mixing="blended" if values.get("b") else "blend", **common,
         )  # fmt: skip
     variant = {"original": "PosterizeOriginal", "originalr": "PosterizeIncreasing"}
     variant["v0r"] = "PosterizeIncreasing"
@@ -280,18 +280,18 @@ def timm_policy(text: str) -> Policy:
 
 def _parts(text: str, name: str, parts: list[str]) -> dict[str, Any]:
     """Return the numbers of a string of timm's, and the name of a set."""
-    known = {"rand": "m n p mstd mmax inc", "augmix": "m w d a b mstd"}.get(name, "mstd").split()
-    found: dict[str, Any] = {}
+    keys = {"rand": "m n p mstd mmax inc", "augmix": "m w d a b mstd"}.get(name, "mstd").split()
+    values: dict[str, Any] = {}
     for part in parts:
         if name == "rand" and part.startswith("t"):
             if part[1:] not in ("weights", "3a", "3aw"):
                 raise ValueError(f"auto_augment={text!r}: timm has no set of operations {part!r}")
-            found["t"] = part[1:]
+            values["t"] = part[1:]
             continue
         match = re.fullmatch(r"([a-z]+)(\d+(?:\.\d+)?)", part)
-        if match is None or match[1] not in known:
+        if match is None or match[1] not in keys:
             raise ValueError(
-                f"auto_augment={text!r}: {part!r} is none of {', '.join(known)} with a number"
+                f"auto_augment={text!r}: {part!r} is none of {', '.join(keys)} with a number"
             )
-        found[match[1]] = float(match[2])
-    return found
+        values[match[1]] = float(match[2])
+    return values

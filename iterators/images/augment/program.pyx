@@ -506,7 +506,7 @@ cdef int picked(const StepState* state, const ImageKey* image, int number) noexc
     """Return the number of the part of a choice that is drawn."""
     cdef const Node* node = &state.nodes[number]
     cdef double point, total = 0
-    cdef int part = number + 1, found = number + 1
+    cdef int part = number + 1, choice = number + 1
     while part < node.last:
         total += state.nodes[part].weight
         part = state.nodes[part].last
@@ -514,12 +514,12 @@ cdef int picked(const StepState* state, const ImageKey* image, int number) noexc
     part = number + 1
     while part < node.last:
         if state.nodes[part].weight > 0:
-            found = part
+            choice = part
             point -= state.nodes[part].weight
             if point < 0:
                 break
         part = state.nodes[part].last
-    return found
+    return choice
 
 
 cdef void draw_parts(StepState* state, const ImageKey* image, int number,
@@ -574,13 +574,13 @@ cdef void draw_node(StepState* state, const ImageKey* image, int number,
 
 cdef bint draw_steps(void* state, const ImageKey* image,
                      normalise_recipe* normalise) noexcept nogil:
-    cdef StepState* found = <StepState*>state
+    cdef StepState* steps = <StepState*>state
     cdef int number = 0
-    found.num_drawn = 0
-    while number < found.count:
-        draw_node(found, image, number, normalise)
-        number = found.nodes[number].last
-    return found.num_drawn > 0
+    steps.num_drawn = 0
+    while number < steps.count:
+        draw_node(steps, image, number, normalise)
+        number = steps.nodes[number].last
+    return steps.num_drawn > 0
 
 
 cdef bint step_map(const DrawnStep* done, int width, int height, transform_map* how) noexcept nogil:
@@ -624,43 +624,43 @@ cdef void move(StepState* state, const DrawnStep* done, uint8_t* pixels, int wid
 
 cdef int apply_steps(void* state, uint8_t* pixels, int channels, int width,
                      int height) noexcept nogil:
-    cdef StepState* found = <StepState*>state
+    cdef StepState* steps = <StepState*>state
     cdef const DrawnStep* done
     cdef operation change
     cdef gaussian_taps[2] taps
     cdef ptrdiff_t stride = <ptrdiff_t>width * channels
     cdef int i, j
-    found.image.pixels, found.image.width, found.image.height = pixels, width, height
-    for i in range(found.num_drawn):
-        done = &found.drawn[i]
+    steps.image.pixels, steps.image.width, steps.image.height = pixels, width, height
+    for i in range(steps.num_drawn):
+        done = &steps.drawn[i]
         if done.node.kind <= STEP_JITTER:
             change.kind, change.value, change.method = done.operation, done.values[0], 0
-            operation_apply_at(found.level, &change, &found.image)
+            operation_apply_at(steps.level, &change, &steps.image)
         elif done.node.kind == STEP_GAUSSIAN:
             for j in range(2):
                 taps[j] = gaussian_of(done.node.kernel[j], done.values[0])
-            gaussian_blur(found.level, taps, pixels, width, height, channels, found.image.room)
+            gaussian_blur(steps.level, taps, pixels, width, height, channels, steps.image.room)
         elif done.node.kind == STEP_HFLIP or done.node.kind == STEP_VFLIP:
-            memcpy(found.image.room, pixels, stride * height)
-            orient_image(found.image.room, stride, width, height, channels,
+            memcpy(steps.image.room, pixels, stride * height)
+            orient_image(steps.image.room, stride, width, height, channels,
                          ORIENTATION_MIRRORED if done.node.kind == STEP_HFLIP
                          else ORIENTATION_FLIPPED, pixels, stride)
         elif done.node.kind == STEP_POLICY:
             if done.node.policy.apply(done.node.policy.state, pixels, channels, width, height):
                 return -1
         else:
-            move(found, done, pixels, width, height)
+            move(steps, done, pixels, width, height)
     return 0
 
 
 cdef void follow_steps(void* state, int width, int height, take_map take,
                        void* path) noexcept nogil:
-    cdef StepState* found = <StepState*>state
+    cdef StepState* steps = <StepState*>state
     cdef const DrawnStep* done
     cdef transform_map how
     cdef int i
-    for i in range(found.num_drawn):
-        done = &found.drawn[i]
+    for i in range(steps.num_drawn):
+        done = &steps.drawn[i]
         if done.node.kind == STEP_POLICY:
             done.node.policy.follow(done.node.policy.state, width, height, take, path)
         elif step_map(done, width, height, &how):
@@ -668,12 +668,12 @@ cdef void follow_steps(void* state, int width, int height, take_map take,
 
 
 cdef void expect_steps(void* state, int width, int height) noexcept nogil:
-    cdef StepState* found = <StepState*>state
+    cdef StepState* steps = <StepState*>state
     cdef Change* policy
     cdef int i
-    found.image.width, found.image.height = width, height
-    for i in range(found.count):
-        policy = found.nodes[i].policy
+    steps.image.width, steps.image.height = width, height
+    for i in range(steps.count):
+        policy = steps.nodes[i].policy
         if policy != NULL:
             policy.expect(policy.state, width, height)
 

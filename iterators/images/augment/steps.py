@@ -176,11 +176,11 @@ _CERTAIN = ("choice", "order")
 
 def steps_of(name: str, value: Any) -> tuple[dict[str, Any], ...]:
     """Return the steps of a program, each a dictionary with what differs from its defaults."""
-    found = _steps(name, value, MOST_DEPTH)
-    count = sum(1 for _ in walk(name, found))
+    steps = _steps(name, value, MOST_DEPTH)
+    count = sum(1 for _ in walk(name, steps))
     if count > MOST_STEPS:
         raise ValueError(f"{name} has {count} steps: at most {MOST_STEPS} are possible")
-    return found
+    return steps
 
 
 def _steps(name: str, value: Any, depth: int) -> tuple[dict[str, Any], ...]:
@@ -192,33 +192,33 @@ def _steps(name: str, value: Any, depth: int) -> tuple[dict[str, Any], ...]:
 
 
 def _step(name: str, value: Any, depth: int) -> dict[str, Any]:
-    given = {"op": value} if isinstance(value, str) else value
-    if not isinstance(given, Mapping):
+    description = {"op": value} if isinstance(value, str) else value
+    if not isinstance(description, Mapping):
         raise TypeError(f"{name}={value!r:.80}: expected a dictionary, or a name alone")
-    if "op" not in given:
+    if "op" not in description:
         raise TypeError(f'{name} needs "op": one of {", ".join(PUBLIC)}')
-    kind = given["op"]
+    kind = description["op"]
     if not isinstance(kind, str) or kind not in PUBLIC:
         hint = did_you_mean(str(kind), PUBLIC) or f"expected one of {', '.join(PUBLIC)}"
         raise ValueError(f'{name}["op"]={kind!r:.80}: {hint}')
     parameters = dict(STEPS[kind].parameters)
     if kind not in _CERTAIN:
         parameters["p"] = Parameter(chance, 1.0)
-    for key in given:
+    for key in description:
         if key != "op" and key not in parameters:
             hint = did_you_mean(str(key), parameters) or f"it has {', '.join(parameters) or 'none'}"
             raise TypeError(f"{name}, {kind!r}, has no parameter {key!r:.80}; {hint}")
-    found = {"op": kind}
+    step = {"op": kind}
     for key, (check, default, _) in parameters.items():
-        if key in given:
-            item = check(f'{name}["{key}"]', given[key])
+        if key in description:
+            item = check(f'{name}["{key}"]', description[key])
             if key == "of":
                 item = _steps(f'{name}["of"]', item, depth - 1)
             if item != default:
-                found[key] = item
+                step[key] = item
         elif default is _REQUIRED:
             raise TypeError(f'{name}, {kind!r}, needs "{key}"')
-    return _whole(name, found)
+    return _whole(name, step)
 
 
 def _whole(name: str, step: dict[str, Any]) -> dict[str, Any]:
@@ -250,29 +250,29 @@ def walk(name: str, steps: tuple[dict[str, Any], ...]) -> Any:
 
 def parameters_of(step: dict[str, Any]) -> dict[str, Any]:
     """Return all parameters of a checked step, with their defaults."""
-    found = {key: item.default for key, item in STEPS[step["op"]].parameters.items()}
-    return {"p": 1.0, **found, **step}
+    defaults = {key: item.default for key, item in STEPS[step["op"]].parameters.items()}
+    return {"p": 1.0, **defaults, **step}
 
 
 def ranges_of(step: dict[str, Any]) -> list[float]:
     """Return the ends of the ranges from which the numbers of a checked step are drawn."""
     row, values = STEPS[step["op"]], parameters_of(step)
-    found: list[float] = []
+    ends: list[float] = []
     for name in row.draws:
         value = row.parameters[name].still if values[name] is None else values[name]
-        found += value if isinstance(value, tuple) else (value, value)
-    return found
+        ends += value if isinstance(value, tuple) else (value, value)
+    return ends
 
 
 def step_policy(step: dict[str, Any]) -> Policy:
     """Make the policy of a step of the kind "auto_augment"."""
-    found = parameters_of(step)
+    parameters = parameters_of(step)
     return policy_of(
-        found["policy"],
-        found["augment_table"],
-        interpolation=found["augment_interpolation"],
-        fill=found["augment_fill"],
-        **{key: found[key] for key in ("num_ops", "magnitude", "magnitude_std", "increasing")},
+        parameters["policy"],
+        parameters["augment_table"],
+        interpolation=parameters["augment_interpolation"],
+        fill=parameters["augment_fill"],
+        **{key: parameters[key] for key in ("num_ops", "magnitude", "magnitude_std", "increasing")},
     )
 
 

@@ -79,7 +79,7 @@ def open_cache_file(
     `count` records have `channels` bytes a pixel; a file with less than `capacity` bytes for data
     grows.  `settings` must be the same for the images to be of use, else it is a CacheFileError.
     """
-    wanted = {
+    new_facts = {
         "version": VERSION,
         "byte_order": sys.byteorder,
         "records": count,
@@ -87,27 +87,27 @@ def open_cache_file(
         **settings,
     }
     if not os.path.lexists(path):
-        _make(path, wanted, capacity)
+        _make(path, new_facts, capacity)
     if not os.path.isfile(path):
         raise CacheFileError(f"a cache must be a regular file: {_NOT_OURS}", path=path)
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
-        found = _description(path, file, wanted)
-        table, data = _offsets(found)
+        facts = _description(path, file, new_facts)
+        table, data = _offsets(facts)
         with _locked(path, file):
             _grow(path, file, data + capacity)
             size = os.fstat(file).st_size
             used = _settle(path, file, table, count, size - data)
             mapping = _map(path, file, size)
-        return OpenCacheFile(file, mapping, USED_OFFSET, table, data, int(found["id"], 16), used)
+        return OpenCacheFile(file, mapping, USED_OFFSET, table, data, int(facts["id"], 16), used)
     except BaseException:
         os.close(file)
         raise
 
 
-def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
+def _make(path: str, new_facts: Mapping[str, Any], capacity: int) -> None:
     """Make a new, empty file, which appears complete, unless another process was faster."""
-    description = {"id": secrets.token_hex(8), **wanted}
+    description = {"id": secrets.token_hex(8), **new_facts}
     table, data = _offsets(description)
     text = json.dumps({**description, "table_place": table, "data_place": data}).encode()
     temporary = f"{path}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
@@ -123,7 +123,7 @@ def _make(path: str, wanted: Mapping[str, Any], capacity: int) -> None:
         _publish(temporary, path)
     except OSError as error:
         raise CacheFileError(
-            f"a cache for {wanted['records']} records cannot be made here: "
+            f"a cache for {new_facts['records']} records cannot be made here: "
             f"{error.strerror or error}",
             path=path,
         ) from error
@@ -151,7 +151,7 @@ def _publish(temporary: str, path: str) -> None:
             os.replace(temporary, path)
 
 
-def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _description(path: str, file: int, new_facts: Mapping[str, Any]) -> dict[str, Any]:
     """Read the description of a file, if it is the wanted one."""
     head = _read(file, JSON_OFFSET, 0)
     if head[: len(MAGIC)] != MAGIC:
@@ -162,39 +162,39 @@ def _description(path: str, file: int, wanted: Mapping[str, Any]) -> dict[str, A
     text = _read(file, length, JSON_OFFSET) if length <= LONGEST_JSON else b""
     if len(text) < length or zlib.crc32(text) != check or not text:
         raise _damaged(path)
-    found = _parsed(path, text)
-    for name in [*wanted, *found]:
-        if name not in ("id", *OFFSETS) and found.get(name) != wanted.get(name):
+    facts = _parsed(path, text)
+    for name in [*new_facts, *facts]:
+        if name not in ("id", *OFFSETS) and facts.get(name) != new_facts.get(name):
             raise CacheFileError(
-                f"the cache was made with {_shown(name)}={_shown(found.get(name))}, but now "
-                f"{_shown(name)}={wanted.get(name)}: {_OTHER}",
+                f"the cache was made with {_shown(name)}={_shown(facts.get(name))}, but now "
+                f"{_shown(name)}={new_facts.get(name)}: {_OTHER}",
                 path=path,
             )
     # A checksum tells what was changed by accident from what was written, and no more than that:
     # the offsets become addresses, so they must be those that this version chooses.
-    table, data = _offsets(found)
-    number = found.get("id")
+    table, data = _offsets(facts)
+    number = facts.get("id")
     if (
         type(number) is not str
         or not re.fullmatch("[0-9a-f]{16}", number)
-        or (found.get("table_place"), found.get("data_place")) != (table, data)
+        or (facts.get("table_place"), facts.get("data_place")) != (table, data)
         or os.fstat(file).st_size < data
     ):
         raise _damaged(path)
-    return found
+    return facts
 
 
 def _parsed(path: str, text: bytes) -> dict[str, str | int]:
     """Parse a description as `_make` writes it: names with a string or an integer each."""
     try:
-        found = json.loads(text)
+        facts = json.loads(text)
     except (ValueError, RecursionError):
         raise _damaged(path) from None
-    if type(found) is not dict or not all(type(value) in (str, int) for value in found.values()):
+    if type(facts) is not dict or not all(type(value) in (str, int) for value in facts.values()):
         raise _damaged(path)
-    if json.dumps(found).encode() != text:  # other blanks, or a name that comes twice
+    if json.dumps(facts).encode() != text:  # other blanks, or a name that comes twice
         raise _damaged(path)
-    return found
+    return facts
 
 
 def _shown(value: Any) -> str:

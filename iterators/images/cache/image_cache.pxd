@@ -46,10 +46,10 @@ cdef class ImageCache:
     cdef uint8_t* data                  # the images
     cdef int64_t size                   # bytes that can be read there
     cdef uint64_t* words                # one for every record: where its image is, or 0
-    cdef uint64_t* known                # one for every record: REFUSED, or what `is_known` compares
-    cdef uint64_t* given                # bytes of it that are taken
+    cdef uint64_t* fingerprints         # one for every record: REFUSED, or what `is_known` compares
+    cdef uint64_t* used_bytes           # bytes of it that are taken
     cdef uint64_t seed                  # of the checksums
-    cdef uint64_t own_given
+    cdef uint64_t own_used_bytes
     cdef int64_t stopped                # error number of the write that failed
     cdef object owners                  # keep what the pointers point to
     cdef sync_mutex mutex

@@ -103,9 +103,9 @@ cdef class ImageCache:
 
     def __cinit__(self, *args, **keywords):
         sync_mutex_init(&self.mutex)
-        self.data, self.words, self.known = NULL, NULL, NULL
-        self.given = &self.own_given
-        self.own_given = 0
+        self.data, self.words, self.fingerprints = NULL, NULL, NULL
+        self.used_bytes = &self.own_used_bytes
+        self.own_used_bytes = 0
 
     def __dealloc__(self):
         sync_mutex_destroy(&self.mutex)
@@ -113,7 +113,7 @@ cdef class ImageCache:
     @property
     def used(self):
         """Return the bytes that images take, with their heads."""
-        return cache_load(self.given)
+        return cache_load(self.used_bytes)
 
     @property
     def images(self):
@@ -124,7 +124,7 @@ cdef class ImageCache:
     cdef int find(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef uint64_t word
         cdef Head head
-        if cache_load(self.known + number) == REFUSED:
+        if cache_load(self.fingerprints + number) == REFUSED:
             return CACHE_REFUSED
         word = cache_load(self.words + number)
         if word == 0:
@@ -141,7 +141,7 @@ cdef class ImageCache:
 
     cdef bint holds(self, int64_t number) noexcept nogil:
         return (cache_load(self.words + number) != 0
-                and cache_load(self.known + number) != REFUSED)
+                and cache_load(self.fingerprints + number) != REFUSED)
 
     cdef bint contains(self, uint64_t word) noexcept nogil:
         """Return whether the image of a word can be read."""
@@ -183,11 +183,11 @@ cdef class ImageCache:
     cdef bint has_room(self, int64_t width, int64_t height) noexcept nogil:
         cdef int64_t size = slot_size(width, height, self.channels)
         return (size < LARGEST_SLOT and counter_load(&self.stopped) == 0
-                and <int64_t>cache_load(self.given) <= self.capacity - size)
+                and <int64_t>cache_load(self.used_bytes) <= self.capacity - size)
 
     cdef void refuse(self, int64_t number) noexcept nogil:
-        if cache_load(self.known + number) == 0:    # else another thread was luckier with it
-            cache_store(self.known + number, REFUSED)
+        if cache_load(self.fingerprints + number) == 0:    # else another thread was luckier with it
+            cache_store(self.fingerprints + number, REFUSED)
 
     cdef bint put(self, int64_t number, CachedImage* image) noexcept nogil:
         cdef Head head
@@ -205,7 +205,7 @@ cdef class ImageCache:
         head.width, head.height = image.width, image.height
         head.source_width, head.source_height = image.source_width, image.source_height
         head.checksum = 0
-        if self.known != self.words:    # else nobody will ever look at it
+        if self.fingerprints != self.words:    # else nobody will ever look at it
             head.checksum = head_checksum(self.seed, &head, image.pixels, length)
         cdef int error = self.write_data(offset, &head, image.pixels, length)
         if error:
@@ -230,9 +230,9 @@ cdef class ImageCache:
         cdef int64_t offset = -1, used
         if not self.lock():
             return -1
-        used = <int64_t>cache_load(self.given)
+        used = <int64_t>cache_load(self.used_bytes)
         if cache_load(self.words + number) == expected and used <= self.capacity - size:
-            cache_store(self.given, <uint64_t>(used + size))
+            cache_store(self.used_bytes, <uint64_t>(used + size))
             offset = used
         self.unlock()
         return offset
@@ -275,7 +275,7 @@ cdef class MemoryImageCache(ImageCache):
         self.count, self.channels, self.capacity, self.size = count, channels, capacity, capacity
         self.data = &view[0]
         # Everything in here was written by this process: what is there is also known.
-        self.words = self.known = &table[0]
+        self.words = self.fingerprints = &table[0]
         self.owners = words, memory, view
 
 
@@ -333,13 +333,13 @@ cdef class FileImageCache(ImageCache):
 
     def __init__(self, path, int64_t count, int channels, int64_t capacity, settings):
         cdef const uint8_t[::1] view
-        cdef uint64_t[::1] known
+        cdef uint64_t[::1] fingerprints
         capacity = min(max(capacity, 0), LARGEST_CAPACITY)
         self.path = path
         opened = open_cache_file(path, count, channels, capacity, settings)
         self.file = opened.file
-        view, known = opened.mapping, np.zeros(max(count, 1), np.uint64)
-        self.owners = opened.mapping, view, known
+        view, fingerprints = opened.mapping, np.zeros(max(count, 1), np.uint64)
+        self.owners = opened.mapping, view, fingerprints
         self.count, self.channels, self.capacity = count, channels, capacity
         self.used_offset, self.table_offset = opened.used_offset, opened.table_offset
         self.data_offset, self.seed = opened.data_offset, opened.seed
@@ -350,8 +350,8 @@ cdef class FileImageCache(ImageCache):
         # The mapping is for reading; words are changed by writing to the file.
         self.data = <uint8_t*>&view[0] + self.data_offset
         self.words = <uint64_t*>(<uint8_t*>&view[0] + self.table_offset)
-        self.given = <uint64_t*>(<uint8_t*>&view[0] + self.used_offset)
-        self.known = &known[0]
+        self.used_bytes = <uint64_t*>(<uint8_t*>&view[0] + self.used_offset)
+        self.fingerprints = &fingerprints[0]
 
     def __dealloc__(self):
         if self.file >= 0:
@@ -389,38 +389,38 @@ cdef class FileImageCache(ImageCache):
         sync_unlock(&self.mutex)
 
     cdef bint is_known(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
-        return cache_load(self.known + number) == fingerprint(word, head)
+        return cache_load(self.fingerprints + number) == fingerprint(word, head)
 
     cdef void remember(self, int64_t number, uint64_t word, const Head* head) noexcept nogil:
-        cache_store(self.known + number, fingerprint(word, head))
+        cache_store(self.fingerprints + number, fingerprint(word, head))
         counter_raise(&self.settled, word_end(word))
 
     cdef int64_t reserve(self, int64_t number, uint64_t expected, int64_t size) noexcept nogil:
         cdef int64_t offset = -1
-        cdef uint64_t[2] found
+        cdef uint64_t[2] words
         cdef int error
         if not self.lock():
             return -1
-        error = self.read_words(number, found)
-        if not error and found[1] == expected and <int64_t>found[0] <= self.capacity - size:
-            offset = <int64_t>found[0]
-            found[0] += <uint64_t>size
-            error = cache_file_write(self.file, &found[0], 8, self.used_offset)
-            counter_raise(&self.settled, <int64_t>found[0])
+        error = self.read_words(number, words)
+        if not error and words[1] == expected and <int64_t>words[0] <= self.capacity - size:
+            offset = <int64_t>words[0]
+            words[0] += <uint64_t>size
+            error = cache_file_write(self.file, &words[0], 8, self.used_offset)
+            counter_raise(&self.settled, <int64_t>words[0])
         self.unlock()
         if error:
             self.stop(error)
             return -1
         return offset
 
-    cdef int read_words(self, int64_t number, uint64_t* found) noexcept nogil:
+    cdef int read_words(self, int64_t number, uint64_t* words) noexcept nogil:
         """Read bytes in use, and the word of a record, as they are in the file."""
-        cdef int error = cache_file_read(self.file, found, 8, self.used_offset)
+        cdef int error = cache_file_read(self.file, words, 8, self.used_offset)
         if error:
             return error
-        if found[0] % UNIT or <int64_t>found[0] < counter_load(&self.settled):
+        if words[0] % UNIT or <int64_t>words[0] < counter_load(&self.settled):
             return OVERWRITTEN
-        return cache_file_read(self.file, found + 1, 8, self.table_offset + 8 * number)
+        return cache_file_read(self.file, words + 1, 8, self.table_offset + 8 * number)
 
     cdef int write_data(self, int64_t offset, const void* head, const uint8_t* pixels,
                         size_t size) noexcept nogil:
@@ -431,13 +431,13 @@ cdef class FileImageCache(ImageCache):
         return cache_file_write(self.file, head, sizeof(Head), self.data_offset + offset)
 
     cdef bint publish(self, int64_t number, uint64_t expected, uint64_t word) noexcept nogil:
-        cdef uint64_t[2] found
+        cdef uint64_t[2] words
         cdef int error
         cdef bint first
         if not self.lock():
             return False
-        error = self.read_words(number, found)
-        first = not error and found[1] == expected
+        error = self.read_words(number, words)
+        first = not error and words[1] == expected
         if first:
             error = cache_file_write(self.file, &word, 8, self.table_offset + 8 * number)
         self.unlock()

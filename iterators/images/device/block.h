@@ -108,34 +108,34 @@ static void row_window(const device_row* row, int crops, int* x, int* y, int* wi
 }
 
 /* Say where everything lies on the device; once for a block. */
-static void block_lay_out(device_block* block, int channels, int crops, block_layout* found) {
+static void block_lay_out(device_block* block, int channels, int crops, block_layout* layout) {
     device_row* rows = block_rows(block);
-    memset(found, 0, sizeof *found);
-    found->tail = (int64_t)sizeof *block + block->capacity - block_back(block);
-    found->tail_size = block_size(block->capacity, block->slots) - found->tail;
-    found->rows = block_back(block);
+    memset(layout, 0, sizeof *layout);
+    layout->tail = (int64_t)sizeof *block + block->capacity - block_back(block);
+    layout->tail_size = block_size(block->capacity, block->slots) - layout->tail;
+    layout->rows = block_back(block);
     for (int64_t i = 0; i < block->slots; i++) {
         device_row* row = &rows[i];
-        found->jpegs += row->kind == ROW_JPEG;
-        found->made += row->kind == ROW_PIXELS;
-        found->cramped += row->kind == ROW_NO_ROOM;
+        layout->jpegs += row->kind == ROW_JPEG;
+        layout->made += row->kind == ROW_PIXELS;
+        layout->cramped += row->kind == ROW_NO_ROOM;
         for (int k = 0; k < row->count; k++) {
             kernel_step* s = &row->steps[k];
             const int64_t pixels = (int64_t)s->width * s->height;
-            if (pixels > found->most[k]) found->most[k] = pixels;
-            s->tables -= found->tail;
+            if (pixels > layout->most[k]) layout->most[k] = pixels;
+            s->tables -= layout->tail;
             if (s->in_tail) {
-                s->source -= found->tail;
+                s->source -= layout->tail;
             } else if (k > 0) {
                 s->source += row->steps[k - 1].target;
             } else {
                 int x, y, width, height;
                 row_window(row, crops, &x, &y, &width, &height);
                 s->stride = width * channels;
-                row->pixels = block_piece(&found->pixels, (int64_t)s->stride * height);
+                row->pixels = block_piece(&layout->pixels, (int64_t)s->stride * height);
                 s->source = row->pixels + (int64_t)(row->y - y) * s->stride + (row->x - x) * channels;
             }
-            if (k + 1 < row->count) s->target = block_piece(&found->pixels, pixels * channels);
+            if (k + 1 < row->count) s->target = block_piece(&layout->pixels, pixels * channels);
         }
     }
 }

@@ -65,12 +65,12 @@ def open_library(name: str, package: str, purpose: str, majors: Sequence[str]) -
 
 def addresses(library: Any, names: Sequence[str], prefix: str = "") -> dict[str, int]:
     """Return the addresses of functions; those that a library lacks are left out."""
-    found = {}
+    pointers = {}
     for name in names:
         function = getattr(library, prefix + name, None)
         if function is not None:
-            found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return found
+            pointers[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return pointers
 
 
 def kernel_source() -> tuple[bytes, bytes]:

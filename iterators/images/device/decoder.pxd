@@ -77,7 +77,7 @@ cdef extern from "iterators/images/device/block.h" nogil:
     int block_take(device_block* block, int64_t front, int64_t back, int64_t* front_at,
                    int64_t* back_at)
     void block_grow(const device_block* old, device_block* grown, int64_t capacity)
-    void block_lay_out(device_block* block, int channels, int crops, block_layout* found)
+    void block_lay_out(device_block* block, int channels, int crops, block_layout* layout)
     void kernel_pixel(const device_row* row, const uint8_t* tail, uint8_t* pixels, void* out,
                       const kernel_batch* batch, int number, int at)
 

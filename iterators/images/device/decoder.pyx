@@ -62,12 +62,12 @@ class BlockLayout:
 
 def lay_out(uint8_t[::1] block not None, int channels, bint crops):
     """Say where everything in a block will lie on the device; once for each block."""
-    cdef block_layout found
+    cdef block_layout layout
     with nogil:
-        block_lay_out(<device_block*>&block[0], channels, crops, &found)
-    most = [found.most[i] for i in range(KERNEL_STEPS) if found.most[i]]
-    return BlockLayout(slice(found.tail, found.tail + found.tail_size), found.rows, found.pixels,
-                       most, found.jpegs, found.made)
+        block_lay_out(<device_block*>&block[0], channels, crops, &layout)
+    most = [layout.most[i] for i in range(KERNEL_STEPS) if layout.most[i]]
+    return BlockLayout(slice(layout.tail, layout.tail + layout.tail_size), layout.rows,
+                       layout.pixels, most, layout.jpegs, layout.made)
 
 
 # A garbage collector must leave what is closed.

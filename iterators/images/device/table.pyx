@@ -47,7 +47,7 @@ cdef extern from "recordio/formats/jpeg_segments.h" nogil:
         JPEG_MARKER_SOF1
         JPEG_MARKER_SOS
     jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at)
-    int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found)
+    int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* outline)
 
 
 cdef extern from "iterators/images/device/step_tables.h" nogil:
@@ -254,18 +254,18 @@ cdef bint may_decode(const uint8_t* data, size_t size) noexcept nogil:
 cdef bint stores_rgb(const uint8_t* data, size_t size) noexcept nogil:
     """Return whether the three components are red, green and blue, by the rules of libjpeg."""
     cdef size_t at = 2
-    cdef jpeg_segment found = next_segment(data, size, &at)
+    cdef jpeg_segment part = next_segment(data, size, &at)
     cdef bint named = False
-    while found.marker and found.marker != JPEG_MARKER_SOS and found.whole:
-        if found.marker == 0xE0 and found.size >= 9 and memcmp(found.data + 4, b"JFIF", 5) == 0:
+    while part.marker and part.marker != JPEG_MARKER_SOS and part.whole:
+        if part.marker == 0xE0 and part.size >= 9 and memcmp(part.data + 4, b"JFIF", 5) == 0:
             return False
-        if found.marker == ADOBE and found.size >= 16 and memcmp(found.data + 4, b"Adobe", 5) == 0:
-            return found.data[15] == 0
-        if ((found.marker == JPEG_MARKER_SOF0 or found.marker == JPEG_MARKER_SOF1)
-                and found.size >= 19):
-            named = (found.data[10] == c"R" and found.data[13] == c"G"
-                     and found.data[16] == c"B")
-        found = next_segment(data, size, &at)
+        if part.marker == ADOBE and part.size >= 16 and memcmp(part.data + 4, b"Adobe", 5) == 0:
+            return part.data[15] == 0
+        if ((part.marker == JPEG_MARKER_SOF0 or part.marker == JPEG_MARKER_SOF1)
+                and part.size >= 19):
+            named = (part.data[10] == c"R" and part.data[13] == c"G"
+                     and part.data[16] == c"B")
+        part = next_segment(data, size, &at)
     return named
 
 

@@ -98,7 +98,7 @@ cdef struct FieldTask:
 
 # Makes a field of one sample after the other; serves one thread.
 cdef class FieldWorker:
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil
 
 

@@ -76,9 +76,9 @@ cdef void map_of(const Step* step, double* map) noexcept nogil:
         map[5] = map[5] + 0.5 - 0.5 * (map[3] + map[4])
 
 
-cdef void add_map(void* found, const transform_map* how) noexcept nogil:
+cdef void add_map(void* context, const transform_map* how) noexcept nogil:
     """Add a step that moves the finished image."""
-    cdef FieldPath* path = <FieldPath*>found
+    cdef FieldPath* path = <FieldPath*>context
     cdef Step* step
     if path.count >= MAX_PATH:
         path.count = MAX_PATH + 1
@@ -215,16 +215,16 @@ cdef class Tracer:
 
 cdef bint pad_back(int method, double border, int side, double* at) noexcept nogil:
     cdef double whole
-    cdef int found, after
+    cdef int before, after
     at[0] -= border
     if 0 <= at[0] < side:
         return True
     whole = floor(at[0])
-    found = padded_from(method, <int>whole, side)
-    if found < 0:
+    before = padded_from(method, <int>whole, side)
+    if before < 0:
         return False
     after = padded_from(method, <int>whole + 1, side)
-    at[0] = found + (1 - (at[0] - whole) if after < found else at[0] - whole)
+    at[0] = before + (1 - (at[0] - whole) if after < before else at[0] - whole)
     return True
 
 
@@ -317,7 +317,7 @@ cdef void find_origin(const FieldPath* path, double* x, double* y) noexcept nogi
 cdef class FieldWorker:
     """Base class: makes nothing."""
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
         return RENDER_OK
 

@@ -36,23 +36,23 @@ FEW = 1 << 10
 
 def field_names(specs: Mapping[str, FieldKind], views: int = 0) -> list[tuple[str, str, int]]:
     """Name the fields of a batch: their names there, those of their packs, and their views."""
-    found = []
+    names = []
     for name, spec in specs.items():
         alike = views == 0 or spec.same_for_views
         own = [(name, name, 0)] if alike else [(f"{name}{i}", name, i) for i in range(views)]
-        found += own
-    return found
+        names += own
+    return names
 
 
 def array_names(specs: Mapping[str, FieldKind]) -> list[str]:
     """Name the arrays of a batch that come of fields, without views."""
-    found = []
+    names = []
     for name, spec in specs.items():
         if spec.is_array:
-            found.append(name)
+            names.append(name)
         if isinstance(spec, Objects) and spec.packed:
-            found.append(f"{name}_offsets")
-    return found
+            names.append(f"{name}_offsets")
+    return names
 
 
 class FieldSource(Protocol):
@@ -227,29 +227,29 @@ class ImageFields:
 
     def arrays(self, data: Sequence[Any], image: RenderPlan) -> list[Any]:
         """Return the arrays of a batch, of what the image stage made."""
-        found = list(data[: self._num_images])
+        arrays = list(data[: self._num_images])
         for plan, value in zip(self.plans(image), data[self._num_images :], strict=True):
             if plan.spec.is_array:
-                found += _arrays(plan, value)
-        return found
+                arrays += _arrays(plan, value)
+        return arrays
 
     def example(self, plans: Sequence[FieldPlan], values: Sequence[Any]) -> list[Any]:
         """Return the fields of one sample, of what was made for a batch of one.
 
         Packed objects are those of the sample, and as many as it has.
         """
-        found = []
+        sample = []
         for plan, value in zip(plans, values, strict=True):
             first = _arrays(plan, value)[0] if plan.spec.is_array else value
             whole = isinstance(plan, ObjectPlan) and plan.spec.packed
-            found.append(first if whole else first[0])
-        return found
+            sample.append(first if whole else first[0])
+        return sample
 
     def lists(self, data: Sequence[Any]) -> dict[str, list[Any]]:
         """Return the fields of a batch that are no arrays, by name."""
         names = (name for name, *_ in self._names)
-        found = dict(zip(names, data[self._num_images :], strict=True))
-        return {name: found[name] for name in self.of_lists}
+        values = dict(zip(names, data[self._num_images :], strict=True))
+        return {name: values[name] for name in self.of_lists}
 
     def finish(self, data: Sequence[Any], normalise: Any) -> list[Any]:
         """Normalise the images of a batch on their device, and the fields that are like them."""
@@ -265,9 +265,9 @@ class ImageFields:
 
 def _resolved(specs: Mapping[str, FieldKind | None], source: FieldSource) -> dict[str, FieldKind]:
     """Put the kinds that packs describe in the place of None."""
-    known = getattr(source, "fields_meta", {}) if None in specs.values() else {}
+    fields_meta = getattr(source, "fields_meta", {}) if None in specs.values() else {}
     return {
-        name: field_of(name, known.get(name)) if spec is None else spec
+        name: field_of(name, fields_meta.get(name)) if spec is None else spec
         for name, spec in specs.items()
     }
 
@@ -287,8 +287,8 @@ def _arrays(plan: FieldPlan, value: Any) -> list[Any]:
     if isinstance(plan, ObjectPlan):
         return _objects(plan, value)
     if isinstance(plan, PlacePlan):
-        found = np.frombuffer(bytearray(b"".join(value)), plan.dtype)
-        return [found.reshape(-1, plan.values) if plan.values > 1 else found]
+        array = np.frombuffer(bytearray(b"".join(value)), plan.dtype)
+        return [array.reshape(-1, plan.values) if plan.values > 1 else array]
     return [value]
 
 

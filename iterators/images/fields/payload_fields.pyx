@@ -79,9 +79,9 @@ cdef class TextWorker(FieldWorker):
     def __init__(self, int lines):
         self.lines = lines
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
-        cdef Encoded encoded = found[0]
+        cdef Encoded encoded = record[0]
         cdef const uint8_t* begin
         cdef const uint8_t* end
         cdef const uint8_t* last
@@ -147,7 +147,7 @@ cdef class PlaceWorker(FieldWorker):
         dtype, values = PLACES[place]
         self.size = np.dtype(dtype).itemsize * values
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
         cdef const FieldPath* path = task.path
         cdef uint8_t* out = payload_room(task.payload, self.size, outcome)
@@ -241,7 +241,7 @@ def scan_objects(Source source not None, int least, int64_t last=-1):
     object they are the values that a label without objects states, or 0, and 0.
     """
     cdef Scratch scratch
-    cdef Encoded found
+    cdef Encoded record
     cdef Outcome outcome
     cdef Objects objects
     cdef Py_ssize_t first, most = 0
@@ -250,11 +250,11 @@ def scan_objects(Source source not None, int least, int64_t last=-1):
     scratch.bytes, scratch.capacity = NULL, 0
     with nogil:
         for number in range(source.count if last < 0 else min(last, source.count)):
-            if source.fetch_head(number, &scratch, &found) != FETCH_OK:
+            if source.fetch_head(number, &scratch, &record) != FETCH_OK:
                 continue
-            if found.has_header and parse_header(&found, &outcome):
+            if record.has_header and parse_header(&record, &outcome):
                 continue
-            if find_objects(&found, least, &first, &objects, &outcome) == RENDER_OK:
+            if find_objects(&record, least, &first, &objects, &outcome) == RENDER_OK:
                 if width == 0 and objects.count:
                     width = objects.width
                 if stated == 0:
@@ -298,9 +298,9 @@ cdef class ObjectWorker(FieldWorker):
     def __init__(self, ObjectPlan plan not None):
         self.width, self.most = plan.width_of_object, plan.most
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
-        cdef Encoded encoded = found[0]
+        cdef Encoded encoded = record[0]
         cdef Objects objects
         cdef Py_ssize_t first
         if encoded.has_header and parse_header(&encoded, outcome):
@@ -496,7 +496,7 @@ cdef class OwnBoxWorker(FieldWorker):
         self.format = BOX_FORMATS.index(plan.spec.format)
         self.width, self.most = plan.width_of_object, plan.most
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
         cdef const Objects* objects = &self.labels.objects
         cdef double[2] sides = [task.path.out_width, task.path.out_height]

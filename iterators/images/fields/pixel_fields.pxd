@@ -48,6 +48,6 @@ cdef class ValueReader:
     cdef int open(self, const uint8_t* data, size_t size, ImageInfo* info,
                   Outcome* outcome) noexcept nogil
     # A rectangle of it, once.
-    cdef int read(self, const Rectangle* wanted, value_image* image,
+    cdef int read(self, const Rectangle* region, value_image* image,
                   Outcome* outcome) noexcept nogil
     cdef void finish(self) noexcept nogil

@@ -135,7 +135,7 @@ cdef class ValueReader:
             return outcome_fail(outcome, RENDER_IMAGE, reason.encode("utf-8", "replace"))
         return RENDER_OK
 
-    cdef int read(self, const Rectangle* wanted, value_image* image,
+    cdef int read(self, const Rectangle* region, value_image* image,
                   Outcome* outcome) noexcept nogil:
         cdef Rows rows
         cdef size_t packed, needed
@@ -144,19 +144,19 @@ cdef class ValueReader:
         image[0] = self.whole
         if self.source == NULL:
             return RENDER_OK
-        if self.source.start(self.source, 1, wanted, outcome):
+        if self.source.start(self.source, 1, region, outcome):
             return outcome.status
         image.x, image.y, image.width, image.height = (
-            wanted.x, wanted.y, wanted.width, wanted.height)
+            region.x, region.y, region.width, region.height)
         image.bytes = self.value_bytes
-        packed = <size_t>wanted.width * image.bytes
-        needed = packed * wanted.height + PIXEL_SLACK
+        packed = <size_t>region.width * image.bytes
+        needed = packed * region.height + PIXEL_SLACK
         if needed > self.capacity:
             memory = realloc(self.memory, needed)
             if memory == NULL:
                 return outcome_fail(outcome, RENDER_MEMORY, b"")
             self.memory, self.capacity = <uint8_t*>memory, needed
-        while y < wanted.height:
+        while y < region.height:
             if self.source.next(self.source, &rows, outcome):
                 return outcome.status
             for i in range(rows.count):
@@ -249,9 +249,9 @@ cdef class ValueWorker(FieldWorker):
     def __dealloc__(self):
         free(self.memory)
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
-        cdef Encoded encoded = found[0]
+        cdef Encoded encoded = record[0]
         cdef ImageInfo info
         if encoded.has_header and parse_header(&encoded, outcome):
             return outcome.status
@@ -265,7 +265,7 @@ cdef class ValueWorker(FieldWorker):
     cdef int pick(self, const FieldTask* task, Outcome* outcome) noexcept nogil:
         cdef const FieldPath* path = task.path
         cdef value_image image
-        cdef Rectangle wanted
+        cdef Rectangle region
         cdef void* memory
         cdef const Target* target = &task.target
         cdef size_t line = target.width * value_size(self.type)
@@ -274,17 +274,17 @@ cdef class ValueWorker(FieldWorker):
         cdef int y
         if self.tracer.begin(path, outcome):
             return outcome.status
-        wanted.x = wanted.y = 0
-        wanted.width, wanted.height = path.width, path.height
+        region.x = region.y = 0
+        region.width, region.height = path.width, path.height
         if path.straight and not self.blends:
-            span(self.tracer.columns, path.out_width, &wanted.x, &wanted.width)
-            span(self.tracer.rows, path.out_height, &wanted.y, &wanted.height)
+            span(self.tracer.columns, path.out_width, &region.x, &region.width)
+            span(self.tracer.rows, path.out_height, &region.y, &region.height)
         elif needed > self.capacity:
             memory = realloc(self.memory, needed)
             if memory == NULL:
                 return outcome_fail(outcome, RENDER_MEMORY, b"")
             self.memory, self.capacity = memory, needed
-        if self.reader.read(&wanted, &image, outcome):
+        if self.reader.read(&region, &image, outcome):
             return outcome.status
         if self.type == 0 and value_beyond(&image):
             return outcome_fail(outcome, RENDER_IMAGE,
@@ -416,9 +416,9 @@ cdef class ImageWorker(FieldWorker):
             if plan.recipe.resample is not None:
                 self.resize_method = FIRST_FILTER + FILTERS.index(name)
 
-    cdef int render(self, const Encoded* found, const FieldTask* task,
+    cdef int render(self, const Encoded* record, const FieldTask* task,
                     Outcome* outcome) noexcept nogil:
-        cdef Encoded encoded = found[0]
+        cdef Encoded encoded = record[0]
         cdef ImageInfo info
         cdef Geometry geometry
         cdef RowSource* source

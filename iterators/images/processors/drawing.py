@@ -52,7 +52,7 @@ def made_pictures(rule: ProcessorRule, height: int, width: int) -> list[MadePict
         sizes.append((canvas[1], canvas[0]))
     tile_height, tile_width = plan.tile
     has_patches = rule.patches is not None or plan.count != len(plan.cuts)
-    found = []
+    pictures = []
     for source in dict.fromkeys(cut.source for cut in plan.cuts):
         px, py, pw, ph = placed[source]
         sx, sy, sw, sh = seen[source]
@@ -63,7 +63,7 @@ def made_pictures(rule: ProcessorRule, height: int, width: int) -> list[MadePict
             if cut.source == source
         }
         grid = plan.grid if has_patches else (0, 0)
-        found.append(
+        pictures.append(
             MadePicture(
                 sizes[source],
                 _rounded(placed[source]),
@@ -73,7 +73,7 @@ def made_pictures(rule: ProcessorRule, height: int, width: int) -> list[MadePict
                 grid,
             )
         )
-    return found
+    return pictures
 
 
 def plan_words(rule: ProcessorRule, plan: PicturePlan) -> str:

@@ -102,14 +102,14 @@ def preprocess(
     --------
     >>> from iterators import preprocess
     >>> page = b"P5\n56 84\n255\n" + bytes(56 * 84)
-    >>> found = preprocess([page, page], {"image_processor_type": "Qwen2VLImageProcessor"})
-    >>> found["pixel_values"].shape, found["image_grid_thw"].tolist()
+    >>> tensors = preprocess([page, page], {"image_processor_type": "Qwen2VLImageProcessor"})
+    >>> tensors["pixel_values"].shape, tensors["image_grid_thw"].tolist()
     ((48, 1176), [[1, 6, 4], [1, 6, 4]])
 
     Samples with two pictures, with none, and with one:
 
-    >>> found = preprocess([[page, page], [], [page]], {"image_processor_type": "Qwen2VL"})
-    >>> found["pixel_values"].shape, found["image_counts"].tolist()
+    >>> tensors = preprocess([[page, page], [], [page]], {"image_processor_type": "Qwen2VL"})
+    >>> tensors["pixel_values"].shape, tensors["image_counts"].tolist()
     ((72, 1176), [2, 0, 1])
     """
     if on_error not in ("raise", "skip"):
@@ -139,14 +139,14 @@ def preprocess(
     each_number(len(batch.images), guarded(batch.look), threads)
     batch.arrange(failed, out, place.allocate)
     each_number(len(batch.images), guarded(batch.write), threads)
-    found = batch.outputs(failed)
-    names = [name for name, value in found.items() if isinstance(value, np.ndarray)]
-    found.update(zip(names, place.place([found[name] for name in names]), strict=True))
+    results = batch.outputs(failed)
+    names = [name for name, value in results.items() if isinstance(value, np.ndarray)]
+    results.update(zip(names, place.place([results[name] for name in names]), strict=True))
     if device is None:
-        found.update(batch.as_given(found))
+        results.update(batch.as_given(results))
     if on_error == "skip":
-        found["skipped"] = [(batch.place(n), str(failed[n])) for n in sorted(failed)]
-    return found
+        results["skipped"] = [(batch.place(n), str(failed[n])) for n in sorted(failed)]
+    return results
 
 
 def count_patches(sizes: Any, processor: Any) -> np.ndarray:
@@ -203,17 +203,17 @@ def _type(rule: ProcessorRule, dtype: Any) -> str:
 
 def flat_images(images: Sequence[Any]) -> tuple[list[Any], list[int] | None]:
     """Return all pictures, and how many each sample has; None where they are in no lists."""
-    given = list(images)
-    nested = [isinstance(sample, (list, tuple)) for sample in given]
+    samples = list(images)
+    nested = [isinstance(sample, (list, tuple)) for sample in samples]
     if not any(nested):
-        return given, None
+        return samples, None
     if not all(nested):
         at = nested.index(not nested[0])
         raise TypeError(
             f"images[{at}] is {'a list' if nested[at] else 'none'} and images[0] is "
             f"{'a list' if nested[0] else 'none'}: give a list for every sample, or for none"
         )
-    return [image for sample in given for image in sample], [len(sample) for sample in given]
+    return [image for sample in samples for image in sample], [len(sample) for sample in samples]
 
 
 class _Batch:
@@ -248,7 +248,7 @@ class _Batch:
         self.rooms: dict[int, tuple[int, int]] = {}
         self.locks = {id(image): threading.Lock() for image in images}
         self.scratch = threading.local()
-        self.given: dict[str, tuple[Any, np.ndarray]] = {}
+        self.memory: dict[str, tuple[Any, np.ndarray]] = {}
 
     def place(self, number: int) -> Any:
         """Return the position of a picture: of its sample and there, where samples have lists."""
@@ -262,9 +262,9 @@ class _Batch:
         if self.samples is None:
             return error.at(record=number)
         sample, image = self.place(number)
-        found = error.at(record=sample)
-        found.reason = f"image {image}: {error.reason}"
-        return found
+        copy = error.at(record=sample)
+        copy.reason = f"image {image}: {error.reason}"
+        return copy
 
     def shown(self, number: int) -> str:
         """Return a picture as the caller finds it."""
@@ -325,8 +325,8 @@ class _Batch:
         self.item = self.rule.item(plans)
         shape = self.rule.shape_of(plans, counts)
         nbytes = math.prod(shape) * self.dtype.itemsize
-        self.given = {name: (value, _memory(value)) for name, value in (out or {}).items()}
-        if "pixel_values" in self.given:
+        self.memory = {name: (value, _memory(value)) for name, value in (out or {}).items()}
+        if "pixel_values" in self.memory:
             self.pixels = self._fitting("pixel_values", shape, self.dtype)
         else:  # page-locked memory has a pool of its own
             take = allocate or self.rule.pool.take
@@ -343,11 +343,11 @@ class _Batch:
 
     def _fitting(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Return the part of the caller's memory that has a shape."""
-        array, first = self.given[name][1], self._growing
-        wanted = list(array.shape)
+        array, first = self.memory[name][1], self._growing
+        part_shape = list(array.shape)
         if array.ndim == len(shape):
-            wanted[first] = shape[first]
-        if tuple(wanted) != shape or array.shape[first] < shape[first] or array.dtype != dtype:
+            part_shape[first] = shape[first]
+        if tuple(part_shape) != shape or array.shape[first] < shape[first] or array.dtype != dtype:
             raise ValueError(
                 f"out[{name!r}] has the shape {array.shape} of {array.dtype}, and {shape} of "
                 f"{dtype} is needed"
@@ -423,19 +423,19 @@ class _Batch:
         plans, counts = [self.plans[number] for number in numbers], self.counts(numbers)
         if len(numbers) < len(self.rooms):
             self._close_gaps(numbers, plans, counts)
-        found = {"pixel_values": self.pixels}
+        results = {"pixel_values": self.pixels}
         sizes = [self.sizes[number] for number in numbers]
-        found.update(self.rule.outputs(plans, sizes, counts))
+        results.update(self.rule.outputs(plans, sizes, counts))
         if counts is not None:
-            found["image_counts"] = np.array(counts, np.int64)
-        for name in self.given.keys() - {"pixel_values"}:
-            value = found.get(name)
+            results["image_counts"] = np.array(counts, np.int64)
+        for name in self.memory.keys() - {"pixel_values"}:
+            value = results.get(name)
             if not isinstance(value, np.ndarray):
                 raise ValueError(f"out[{name!r}]: the processor gives no array of that name")
             part = self._fitting(name, value.shape, value.dtype)
             part[...] = value
-            found[name] = part
-        return found
+            results[name] = part
+        return results
 
     def _close_gaps(
         self, numbers: Sequence[int], plans: Sequence[PicturePlan], counts: Sequence[int] | None
@@ -457,11 +457,11 @@ class _Batch:
         self.pixels = flat.reshape(shape)
         self._clear_empty(counts)
 
-    def as_given(self, found: Mapping[str, Any]) -> dict[str, Any]:
+    def as_given(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """Return the caller's own objects, or their parts that are used."""
         parts = {}
-        for name, (value, array) in self.given.items():
-            shape = found[name].shape
+        for name, (value, array) in self.memory.items():
+            shape = results[name].shape
             whole = array.shape == shape
             parts[name] = value if whole else self._part(value, shape[self._growing])
         return parts

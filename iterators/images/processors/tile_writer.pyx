@@ -93,7 +93,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
     thread, `fill` the colour of canvases.
     """
     cdef Form to
-    cdef Picture given
+    cdef Picture picture
     cdef int status, item_size = <int>tables.shape[1] // 256
     cdef int height = tile[0], width = tile[1]
     cdef size_t item_bytes, used, size = 1
@@ -103,8 +103,8 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
     colour[0], colour[1], colour[2] = fill
     to.side, to.merge, to.repeat, to.interleaved = form
     to.item_height, to.item_width = item
-    given.height, given.width, given.denominator = source
-    given.first, given.stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
+    picture.height, picture.width, picture.denominator = source
+    picture.first, picture.stride = &pixels[0, 0, 0], pixels.shape[1] * CHANNELS
     if to.side:
         item_bytes = <size_t>CHANNELS * to.repeat * to.side * to.side * item_size
         used = <size_t>(height // to.side) * (width // to.side)
@@ -113,9 +113,9 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
         used = cuts.shape[0]
     if (tables.shape[0] != CHANNELS or scale.shape[0] != 1 + 2 * CHANNELS
             or pixels.shape[2] != CHANNELS or used > room
-            or given.denominator not in (1, 2, 4, 8)
-            or pixels.shape[0] != _above(given.height, given.denominator)
-            or pixels.shape[1] != _above(given.width, given.denominator)
+            or picture.denominator not in (1, 2, 4, 8)
+            or pixels.shape[0] != _above(picture.height, picture.denominator)
+            or pixels.shape[1] != _above(picture.width, picture.denominator)
             or steps.shape[1] != STEP_COLUMNS or cuts.shape[1] != 3
             or (to.side and (cuts.shape[0] != 1 or height % (to.side * to.merge)
                              or width % (to.side * to.merge)))
@@ -132,7 +132,7 @@ def write_picture(const uint8_t[:, :, ::1] pixels not None, source,
     if item_size != sizeof(float) or not tile_scale_fits(to.scale, &tables[0, 0]):
         to.scale = NULL
     with nogil:
-        status = _write(&given, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
+        status = _write(&picture, steps, cuts, height, width, method, &to, &tables[0, 0], item_size,
                         &out[0] + begin * item_bytes, item_bytes, memory, colour)
         if status == resample.RESAMPLE_OK:
             memset(&out[0] + (begin + used) * item_bytes, 0, (room - used) * item_bytes)
@@ -146,7 +146,7 @@ cdef int _above(int length, int denominator) noexcept nogil:
     return (length + denominator - 1) // denominator
 
 
-cdef int _write(const Picture* given, const int[:, ::1] steps, const int[:, ::1] cuts,
+cdef int _write(const Picture* picture, const int[:, ::1] steps, const int[:, ::1] cuts,
                 int height, int width, int method, const Form* form, const uint8_t* tables,
                 int item_size, uint8_t* out, size_t item_bytes, uint8_t* memory,
                 const uint8_t* colour) noexcept nogil:
@@ -161,7 +161,7 @@ cdef int _write(const Picture* given, const int[:, ::1] steps, const int[:, ::1]
     if made == NULL or resampler == NULL or room == NULL:
         status = resample.RESAMPLE_NO_MEMORY
     else:
-        made[0] = given[0]
+        made[0] = picture[0]
         for i in range(count):
             status = _step(resampler, method, made, i, &steps[i, 0], &memory, colour)
             if status != resample.RESAMPLE_OK:

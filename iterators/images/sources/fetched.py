@@ -101,8 +101,8 @@ class FetchedFiles:
     """The files of a source that lie on servers, as one."""
 
     def __init__(self, packs: Sequence[OpenPack]) -> None:
-        found = {id(p.remote.mirror): p.remote for p in packs if p.remote is not None}
-        self._files = list(found.values())
+        remotes = {id(p.remote.mirror): p.remote for p in packs if p.remote is not None}
+        self._files = list(remotes.values())
         mirrors = [file.mirror for file in self._files]
         #: Bytes of all, whether all of them stay on the disk, and what mirrors may take there.
         self.size: int = sum(mirror.size for mirror in mirrors)

@@ -40,7 +40,7 @@ def plain_labels(
     view, table = mapped(pack), pack.offsets
     if pack.reader.checksums is not None:  # all of each record has to be read
         return np.arange(len(table))
-    found = np.zeros(len(table), bool)
+    is_filled = np.zeros(len(table), bool)
     for begin, head in _heads(pack, view):
         mine = slice(begin, begin + len(head))
         ends = table[mine] + HEAD.itemsize + head["lrec"]  # whole, as the kind in the top bits is 0
@@ -48,11 +48,11 @@ def plain_labels(
         good = _is_whole(head) & (ends + 3 < len(view))
         good &= HEADER.size + 4 * num_values <= head["lrec"]
         values = np.where(head["flag"] == 0, head["label"], head["first"])
-        values, known = _listed_labels(values, head["id"], listed)
-        good &= known
+        values, is_listed = _listed_labels(values, head["id"], listed)
+        good &= is_listed
         labels[mine][good] = values[good]
-        found[mine] = good
-    return np.arange(len(table)) if is_lost(view) else np.flatnonzero(~found)
+        is_filled[mine] = good
+    return np.arange(len(table)) if is_lost(view) else np.flatnonzero(~is_filled)
 
 
 def _listed_labels(
@@ -61,11 +61,11 @@ def _listed_labels(
     """Return the labels that a list has for some ids, if there is one, and which it has."""
     if listed is None:
         return labels, True
-    known, vectors = listed
-    if not len(known):
+    listed_ids, vectors = listed
+    if not len(listed_ids):
         return labels, False
-    rows = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-    return vectors[rows, 0], known[rows] == ids
+    rows = np.minimum(np.searchsorted(listed_ids, ids), len(listed_ids) - 1)
+    return vectors[rows, 0], listed_ids[rows] == ids
 
 
 def _sample_labels(
@@ -73,8 +73,8 @@ def _sample_labels(
 ) -> np.ndarray:
     """Fill in the labels of a container; returns the rows of samples that have none."""
     samples: Any = pack.samples
-    values, known = _listed_labels(samples.first_labels(), pack.reader.ids, listed)
-    good = (samples.sizes != NO_CONTENT) & known
+    values, is_listed = _listed_labels(samples.first_labels(), pack.reader.ids, listed)
+    good = (samples.sizes != NO_CONTENT) & is_listed
     labels[good] = values[good]
     return np.flatnonzero(~good)
 
@@ -110,23 +110,23 @@ def longest_labels(pack: OpenPack, limit: int) -> Iterator[tuple[int, Longest]]:
         for first, piece in pinned_pieces(pack, pack.offsets):
             yield first, longest(pack.reader, piece, limit)
         return
-    known, beyond = 0, -1
+    length, beyond = 0, -1
     for first, head in far_heads(pack, PLAIN):
         counts = head["flag"].astype(np.int64)
         counts[head["magic"] != MAGIC_WORD] = 0  # damaged, and does not count
         fits = length_of(head["lrec"]) >= HEADER.size  # the header is in the first part
         counts[(head["magic"] == MAGIC_WORD) & ~fits] = limit
         for position in np.argsort(-counts, kind="stable").tolist():
-            if not known < counts[position] <= limit:
+            if not length < counts[position] <= limit:
                 continue
-            known = max(known, _longest_at(pack, first + position, limit).longest)
+            length = max(length, _longest_at(pack, first + position, limit).longest)
         for position in np.flatnonzero((counts > limit) | ((counts == limit) & ~fits)).tolist():
             if beyond < 0:
-                found = _longest_at(pack, first + position, limit)
-                if found.too_long >= 0:
+                labels = _longest_at(pack, first + position, limit)
+                if labels.too_long >= 0:
                     beyond = first + position
-                    yield beyond, found
-    yield 0, Longest(known, -1, 0)
+                    yield beyond, labels
+    yield 0, Longest(length, -1, 0)
 
 
 def _longest_of_samples(counts: np.ndarray, limit: int) -> Longest:
@@ -138,10 +138,10 @@ def _longest_of_samples(counts: np.ndarray, limit: int) -> Longest:
 
 
 def _longest_at(pack: OpenPack, row: int, limit: int) -> Longest:
-    found = Longest(0, -1, 0)
+    labels = Longest(0, -1, 0)
     for _, piece in pinned_pieces(pack, pack.offsets[row : row + 1]):
-        found = longest(pack.reader, piece, limit)
-    return found
+        labels = longest(pack.reader, piece, limit)
+    return labels
 
 
 def whole_labels(pack: OpenPack) -> Iterator[Any]:

@@ -150,11 +150,11 @@ class PackOptions(Options):
 AUGMENTATION_FAMILIES = (Recipe, DetRecipe, AugmenterOptions, Augmenter)
 
 
-def _check_augmentation(name: str, value: Any, known: Iterable[str]) -> None:
+def _check_augmentation(name: str, value: Any, keywords: Iterable[str]) -> None:
     """Refuse a keyword that no iterator has, and a value that all of them refuse."""
     items = [i for family in AUGMENTATION_FAMILIES for i in fields(family) if i.name == name]
     if not items:
-        raise unknown_keyword("Pack", name, known)
+        raise unknown_keyword("Pack", name, keywords)
     checks = [item.metadata["check"] for item in items if item.metadata["check"]]
     errors = [error for check in checks if (error := _refused(check, name, value))]
     if errors and len(errors) == len(checks):
@@ -193,12 +193,12 @@ class Pack:
 
     def __init__(self, *values: Any, **keywords: Unpack[PackParameters]) -> None:
         own = {item.name for item in fields(PackOptions)}
-        given = by_name("Pack", keywords, PackOptions, values)
-        options = PackOptions.of("Pack", {n: v for n, v in given.items() if n in own})
-        augmentation = {name: value for name, value in given.items() if name not in own}
-        known = own | {i.name for family in AUGMENTATION_FAMILIES for i in fields(family)}
+        arguments = by_name("Pack", keywords, PackOptions, values)
+        options = PackOptions.of("Pack", {n: v for n, v in arguments.items() if n in own})
+        augmentation = {name: value for name, value in arguments.items() if name not in own}
+        names = own | {i.name for family in AUGMENTATION_FAMILIES for i in fields(family)}
         for name, value in augmentation.items():
-            _check_augmentation(name, value, known)
+            _check_augmentation(name, value, names)
         self.path: str | tuple[str, ...] = options.path
         self.share: float | None = options.share
         self.repeat: float | None = options.repeat
@@ -311,8 +311,8 @@ def _shown(path: str | tuple[str, ...]) -> str | tuple[str, ...]:
 
 
 def _urls(packs: Sequence[Pack]) -> list[str]:
-    given = [pack.path.split(";") if isinstance(pack.path, str) else pack.path for pack in packs]
-    return [path for paths in given for path in paths if is_url(path)]
+    lists = [pack.path.split(";") if isinstance(pack.path, str) else pack.path for pack in packs]
+    return [path for paths in lists for path in paths if is_url(path)]
 
 
 def label_source(source: _Named, pack: Pack, distinct: Callable[[], np.ndarray]) -> LabelSource:
@@ -351,16 +351,16 @@ def check_names(
 
 def changed_labels(
     change: LabelChange,
-    found: tuple[np.ndarray, dict[int, RecordIOError]],
+    labels_and_errors: tuple[np.ndarray, dict[int, RecordIOError]],
     location_of: Callable[[int], dict[str, Any]],
     on_error: str,
 ) -> tuple[np.ndarray, dict[int, RecordIOError]]:
     """Change the first label of every record of a pack; NaN for those that are unknown."""
-    labels, errors = found
-    labels, known = change.apply(labels)
-    for record in np.flatnonzero(~known & ~np.isnan(labels)).tolist():
+    labels, errors = labels_and_errors
+    labels, is_known = change.apply(labels)
+    for record in np.flatnonzero(~is_known & ~np.isnan(labels)).tolist():
         error = LabelError(unknown_label(labels[record]), **location_of(record))
         if on_error == "raise":
             raise error
         errors[record] = error
-    return np.where(known, labels, np.float32("nan")), errors
+    return np.where(is_known, labels, np.float32("nan")), errors

@@ -122,10 +122,10 @@ class RecordSource:
     @property
     def notes(self) -> Notes:
         """Say what was left out of containers or read in another way than somebody may expect."""
-        found = Notes()
+        notes = Notes()
         for file in self.files:
-            found.update(file.notes)
-        return found
+            notes.update(file.notes)
+        return notes
 
     @property
     def num_identities(self) -> int | None:
@@ -316,10 +316,10 @@ class RecordSource:
         """
         length, beyond, values = 0, -1, 0
         for start, file in zip(self.starts, self.files, strict=True):
-            for first, found in longest_labels(file, limit):
-                length = max(length, found.longest)
-                if beyond < 0 <= found.too_long:
-                    beyond, values = int(start) + first + found.too_long, found.values
+            for first, labels in longest_labels(file, limit):
+                length = max(length, labels.longest)
+                if beyond < 0 <= labels.too_long:
+                    beyond, values = int(start) + first + labels.too_long, labels.values
         return Longest(length, beyond, values)
 
     def label_vectors(self) -> Iterator[tuple[dict[str, Any], Any]]:

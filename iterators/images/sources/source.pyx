@@ -156,7 +156,7 @@ cdef class Source:
         cdef Encoded image
         cdef int64_t position = number
         cdef int status
-        cdef bytes found = b""
+        cdef bytes content = b""
         if not 0 <= position < self.count:
             raise IndexError(f"record {number} of {self.count}")
         scratch.bytes, scratch.capacity = NULL, 0
@@ -164,11 +164,11 @@ cdef class Source:
             with nogil:
                 status = self.fetch(position, &scratch, &image)
             if status == FETCH_OK:
-                found = (<const char*>image.data)[:image.size]
+                content = (<const char*>image.data)[:image.size]
                 status = self.confirm(position, image.data, image.size)
             if status != FETCH_OK:
                 raise self.failure(position, status)
-            return found
+            return content
         finally:
             free(scratch.bytes)
 
@@ -641,15 +641,15 @@ cdef class LibraryRows(Source):
     cdef int read_one(self, int64_t number, Scratch* scratch, Encoded* image) noexcept:
         cdef const uint8_t[::1] content
         try:
-            found = self.reading(number)
-            image.size = len(found)
+            data = self.reading(number)
+            image.size = len(data)
             if image.size > MAX_RECORD:
                 raise RecordIOError(
                     f"it has {image.size} bytes: at most {MAX_RECORD} are possible")
             if not image_file_reserve(&scratch.bytes, &scratch.capacity, max(image.size, 1)):
                 return NO_MEMORY
             if image.size:
-                content = found
+                content = data
                 memcpy(scratch.bytes, &content[0], image.size)
             image.data = scratch.bytes
             return FETCH_OK

@@ -20,7 +20,7 @@ from iterators import (
 )
 from iterators.providers import advice, auto_threads
 from iterators.providers.advice import advised, tried
-from iterators.providers.auto_threads import AutoThreads, wanted
+from iterators.providers.auto_threads import AutoThreads, next_count
 from iterators.providers.report import PHASES, Capacity, EpochReport, EpochTimes
 from iterators.testing import copies, encode_jpeg, maker, picture, same, write_pack
 from recordio.formats.jpeg import encoder
@@ -313,7 +313,7 @@ def test_threads_never_change_a_batch(pack, restless, monkeypatch):
         with make(pack, **CROP, preprocess_threads=threads) as provider:
             runs.append(copies(provider) + copies(provider))
     numbers = iter([1, 3, 2, 4] * 100)
-    monkeypatch.setattr(auto_threads, "wanted", lambda *_, **__: next(numbers))
+    monkeypatch.setattr(auto_threads, "next_count", lambda *_, **__: next(numbers))
     with make(pack, **CROP, preprocess_threads="auto") as provider:
         runs.append(copies(provider) + copies(provider))
     assert all(same(run, runs[0]) for run in runs[1:])
@@ -364,4 +364,4 @@ def test_a_number_or_auto(pack):
     [(1, 0.5, 1, 2), (4, 0.5, 4, 8), (8, 0.5, 8, 8), (8, 0.01, 7.9, 8), (8, 0, 0.1, 1)],
 )
 def test_threads_are_those_that_the_loop_can_use(now, waited, busy, expected):
-    assert wanted(now, 8, waited=waited, busy=busy) == expected
+    assert next_count(now, 8, waited=waited, busy=busy) == expected

@@ -22,8 +22,8 @@ _CONSTANT = 0  # cv2.BORDER_CONSTANT
 def translated(transform: Any, tail: bool = False) -> Translated:
     """Return what a pipeline of albumentations is in keywords."""
     translate = translation(_TRANSFORMS, _LIBRARIES)
-    found = assemble(flat(transform, CONTAINERS), translate, _BASE, tail, Given())
-    return Translated(found.keywords, found.mixing, found.notes, found.tail, "array")
+    pipeline = assemble(flat(transform, CONTAINERS), translate, _BASE, tail, Given())
+    return Translated(pipeline.keywords, pipeline.mixing, pipeline.notes, pipeline.tail, "array")
 
 
 def _always(part: Part) -> None:
@@ -238,11 +238,11 @@ def _one_of(assembly: Assembly, part: Part) -> None:
         for step in steps
     ]
     weights = [number(share) for share in read(part, "transforms_ps")]
-    found: dict[str, Any] = {"op": "choice", "of": steps}
+    choice: dict[str, Any] = {"op": "choice", "of": steps}
     if len(set(weights)) > 1:
-        found["weights"] = weights
+        choice["weights"] = weights
     p = _chance(part)
-    assembly.step(part, found if p == 1 else {"op": "apply", "of": [found]}, p)
+    assembly.step(part, choice if p == 1 else {"op": "apply", "of": [choice]}, p)
 
 
 # Values

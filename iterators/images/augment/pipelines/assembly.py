@@ -73,18 +73,18 @@ class Assembly(Values):
         translate: Callable[[Assembly, Part], None],
     ) -> list[dict[str, Any]]:
         """Return one step for each of the transforms inside one that draws among them."""
-        found: list[dict[str, Any]] = []
+        all_steps: list[dict[str, Any]] = []
         for index, transform in enumerate(transforms):
             trial = self.inside(part)
             for one in flat(transform, containers, (*part.position, index)):
                 translate(trial, one)
             steps = trial.steps or [NOTHING]
-            found.append(steps[0] if len(steps) == 1 else {"op": "apply", "of": steps})
+            all_steps.append(steps[0] if len(steps) == 1 else {"op": "apply", "of": steps})
             self.notes = trial.notes
-        return found
+        return all_steps
 
     @property
-    def known(self) -> bool:
+    def has_final_size(self) -> bool:
         """True once images need no further change of their size."""
         return self._size is not None or (self.is_tensor and "resize" not in self.keywords)
 
@@ -153,8 +153,8 @@ class Assembly(Values):
         """Resize the crop: of MXNet's keywords for a square one."""
         assert self._size is not None
         height, width = self._size
-        wanted = (size, size) if isinstance(size, int) else size
-        if height != width or wanted[0] != wanted[1] or "resize" in self.keywords or self.steps:
+        new_size = (size, size) if isinstance(size, int) else size
+        if height != width or new_size[0] != new_size[1] or "resize" in self.keywords or self.steps:
             raise part.error(
                 "stands behind a crop, which is possible for squares alone, without a first "
                 "resize and without steps in between: crop last, or use RandomResizedCrop"
@@ -162,7 +162,7 @@ class Assembly(Values):
         if "random_resized_crop" in self.keywords or self._views:
             raise part.error("resizes twice: drop it, and give the crop this size")
         self.keywords |= {"min_crop_size": height, "max_crop_size": height}
-        self._size = wanted
+        self._size = new_size
 
     def _resampled(self, part: Part, resampling: Mapping[str, Any]) -> None:
         if any(self.keywords.get(name, value) != value for name, value in resampling.items()):
@@ -218,11 +218,11 @@ class Assembly(Values):
             raise part.error(f"fills with {fill!r}: only one grey level is supported")
         if mode != "constant" and not border.get("pad"):
             raise part.error(f"fills with {mode!r} what is missing: that needs the constant mode")
-        found = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
+        fills = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
         others = ("fill_value", "padding_mode")
-        if any(found.get(name) != self.keywords[name] for name in others if name in self.keywords):
+        if any(fills.get(name) != self.keywords[name] for name in others if name in self.keywords):
             raise part.error("fills with something else than the transforms before it: fill alike")
-        self.keywords |= found
+        self.keywords |= fills
 
     def random_resized_crop(
         self,
@@ -326,15 +326,15 @@ class Assembly(Values):
         if reason:
             raise part.error(reason)
         self._fill(part, {"fill": values["fill"]})
-        found: dict[str, Any] = {"warp_interpolation": values["interpolation"]}
+        keywords: dict[str, Any] = {"warp_interpolation": values["interpolation"]}
         if op == "rotate":
-            found["rotation"] = values["degrees"]
+            keywords["rotation"] = values["degrees"]
         elif op == "perspective":
-            found |= {"perspective": values["distortion_scale"], "perspective_p": p}
+            keywords |= {"perspective": values["distortion_scale"], "perspective_p": p}
         else:
             parts = ("degrees", "translate", "scale", "shear")
-            found["affine"] = {name: values[name] for name in parts if name in values}
-        self.keywords |= found
+            keywords["affine"] = {name: values[name] for name in parts if name in values}
+        self.keywords |= keywords
         self._warped = part
 
     def _not_before_crop(self, step: Mapping[str, Any]) -> str:
@@ -418,32 +418,32 @@ class Assembly(Values):
     def finish(self, rest: Sequence[Any] = ()) -> Translated:
         """Return the keywords of everything so far."""
         self._settle_long()
-        found = self.keywords
+        keywords = self.keywords
         if self.mixing and self._cropped is None and self._size is None and not self.steps:
             return Translated({}, self.mixing)
         if self._size is not None:
-            found = {"data_shape": (self._channels, *self._size), **found}
+            keywords = {"data_shape": (self._channels, *self._size), **keywords}
         else:
             one = f"({self._channels}, height, width)"
             self.note(
                 f"Images have sizes of their own: give data_shape={one}, or for a list of them "
                 f"data_shape=({self._channels}, None, None) and orient=True."
             )
-        found |= self._flip_keywords()
+        keywords |= self._flip_keywords()
         if self._views:
-            found["views"] = tuple(self._views)
-        found |= self._program()
+            keywords["views"] = tuple(self._views)
+        keywords |= self._program()
         if self._unit is None:
-            found["dtype"] = "uint8"
+            keywords["dtype"] = "uint8"
         else:
-            found |= self.normalisation()
+            keywords |= self.normalisation()
         kind = "tensor" if self.is_tensor else "image"
-        return Translated(found, self.mixing, tuple(self.notes), tuple(rest), kind)
+        return Translated(keywords, self.mixing, tuple(self.notes), tuple(rest), kind)
 
     def _flip_keywords(self) -> dict[str, Any]:
         """Take flips out of the steps where their position makes no difference."""
         free = all(map(_symmetric, self.steps))
-        found: dict[str, Any] = {}
+        keywords: dict[str, Any] = {}
         for op in _FLIPS:
             steps = [step for step in self.steps if step["op"] == op]
             if op in self._flips:
@@ -459,12 +459,12 @@ class Assembly(Values):
             else:
                 continue
             if op == "vflip":
-                found["flip_p"] = p
+                keywords["flip_p"] = p
             elif p == 1:
-                found["mirror"] = True
+                keywords["mirror"] = True
             else:
-                found |= {"rand_mirror": True} | ({"mirror_p": p} if p != 0.5 else {})
-        return found
+                keywords |= {"rand_mirror": True} | ({"mirror_p": p} if p != 0.5 else {})
+        return keywords
 
     def _program(self) -> dict[str, Any]:
         """Return what changes colours: a policy that is alone by keywords, the rest as steps."""
@@ -495,7 +495,7 @@ def assemble(
                 raise
             if assembly.has_tensors and not assembly.is_tensor:
                 assembly, index = before
-            if not assembly.known:
+            if not assembly.has_final_size:
                 raise part.error(
                     f'{error.reason} (python="tail" cannot help: what stays in Python begins once '
                     "all images have one size, behind the crop)"
@@ -509,8 +509,8 @@ def _resized(size: tuple[int, int], short: int, most: int | None) -> tuple[int, 
     """Return the height and width that an image gets by a resize to a short side."""
     if most is not None and most <= short:
         return _scaled(size, most, max(size))
-    found = _scaled(size, short, min(size))
-    return found if most is None or max(found) <= most else _scaled(found, most, max(found))
+    sides = _scaled(size, short, min(size))
+    return sides if most is None or max(sides) <= most else _scaled(sides, most, max(sides))
 
 
 def _scaled(size: tuple[int, int], side: int, now: int) -> tuple[int, int]:

@@ -96,18 +96,18 @@ class Known(NamedTuple):
     def check(self, part: Part) -> None:
         """Refuse a transform with a value that has no counterpart."""
         for name, value in self.only.items():
-            found = getattr(part.transform, name, value)
-            if found is not value and found != value:
+            setting = getattr(part.transform, name, value)
+            if setting is not value and setting != value:
                 raise part.error(
-                    f"has {name}={found!r}, and only {value!r} has a counterpart: drop {name}"
+                    f"has {name}={setting!r}, and only {value!r} has a counterpart: drop {name}"
                 )
         listed = self.listed
         kind: Any = type(part.transform)
         for name, default in _parameters(kind):
-            found = getattr(part.transform, name, default)
-            if name not in listed and found is not default and found != default:
+            setting = getattr(part.transform, name, default)
+            if name not in listed and setting is not default and setting != default:
                 raise part.error(
-                    f"has {name}={found!r}, which is not known here: drop {name}, or give the "
+                    f"has {name}={setting!r}, which is not known here: drop {name}, or give the "
                     "keywords instead"
                 )
 

@@ -53,12 +53,12 @@ class Qwen2VL(ProcessorRule):
     floats = True
 
     @classmethod
-    def renamed(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def renamed(cls, config: dict[str, Any]) -> dict[str, Any]:
         """Return the limits on the area where they are kept today."""
         limits = {"shortest_edge": "min_pixels", "longest_edge": "max_pixels"}
-        size = dict(given.get("size") or cls.defaults["size"])
-        size.update({key: given[old] for key, old in limits.items() if given.get(old)})
-        return {key: given[key] for key in given if key not in limits.values()} | {"size": size}
+        size = dict(config.get("size") or cls.defaults["size"])
+        size.update({key: config[old] for key, old in limits.items() if config.get(old)})
+        return {key: config[key] for key in config if key not in limits.values()} | {"size": size}
 
     @property
     def patches(self) -> Patches:
@@ -432,12 +432,12 @@ class Idefics3(ProcessorRule):
         for plan, (at, _) in zip(plans, self.rooms(plans, counts), strict=True):
             sample, first = divmod(at, room)
             mask[sample, first : first + plan.count, : plan.tile[0], : plan.tile[1]] = 1
-        found: dict[str, Any] = {"pixel_attention_mask": mask}
+        outputs: dict[str, Any] = {"pixel_attention_mask": mask}
         if self.config["return_row_col_info"]:
             for number, name in enumerate(("rows", "cols")):
                 grids = split([plan.grid[number] for plan in plans], counts)
-                found[name] = [list(grid) for grid in grids]
-        return found
+                outputs[name] = [list(grid) for grid in grids]
+        return outputs
 
 
 class Pixtral(ProcessorRule):
@@ -575,9 +575,9 @@ class LlavaOnevision(LlavaNext):
         self, plans: Sequence[PicturePlan], sizes: Sequence[Size], counts: Counts = None
     ) -> dict[str, Any]:
         """Return the sizes that the pictures had, and how many the samples with any have."""
-        given = [1] * len(plans) if counts is None else [count for count in counts if count]
+        totals = [1] * len(plans) if counts is None else [count for count in counts if count]
         return {
-            **super().outputs(plans, sizes, counts), "batch_num_images": np.array(given, np.int64),
+            **super().outputs(plans, sizes, counts), "batch_num_images": np.array(totals, np.int64),
         }  # fmt: skip
 
     def make_plan_of_several(self, height: int, width: int) -> PicturePlan:

@@ -112,24 +112,24 @@ class ProcessorRule:
     floats: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, name: str, given: Mapping[str, Any]) -> ProcessorRule:
+    def of(cls, name: str, settings: Mapping[str, Any]) -> ProcessorRule:
         """Make the rule of a configuration; a PipelineError names what is not known."""
-        given = cls.renamed(dict(given))
-        config = {**_USUAL, **cls.defaults, **given}
+        settings = cls.renamed(dict(settings))
+        config = {**_USUAL, **cls.defaults, **settings}
         for key, value in config.items():
             if value and not (key in cls.defaults or key in _USUAL or key in _IDLE):
                 raise PipelineError(
                     f"{key}={value!r:.60} is not known here: drop it if it changes no pixel", name
                 )
-        known = {key: value for key, value in config.items() if key not in _IDLE}
+        pixel_settings = {key: value for key, value in config.items() if key not in _IDLE}
         for key, value in cls.needed.items():
-            if bool(known.get(key)) is not value:
+            if bool(pixel_settings.get(key)) is not value:
                 raise PipelineError(
-                    f"{key}={known.get(key)!r} makes arrays of sizes of their own, which are not "
-                    f"supported: set it to {value}",
+                    f"{key}={pixel_settings.get(key)!r} makes arrays of sizes of their own, which "
+                    f"are not supported: set it to {value}",
                     name,
                 )
-        rule = cls(name, {key: _plain(value) for key, value in sorted(known.items())})
+        rule = cls(name, {key: _plain(value) for key, value in sorted(pixel_settings.items())})
         if rule.config["resample"] not in range(6):
             raise rule.error(f"resample={rule.config['resample']!r}: expected a filter of Pillow")
         gap = rule.config["reducing_gap"]
@@ -149,9 +149,9 @@ class ProcessorRule:
         return rule
 
     @classmethod
-    def renamed(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def renamed(cls, config: dict[str, Any]) -> dict[str, Any]:
         """Return settings under today's names."""
-        return given
+        return config
 
     def check(self) -> None:
         """Refuse settings that have no meaning here."""
@@ -191,16 +191,16 @@ class ProcessorRule:
 
         `of_several` says that its sample has other pictures.
         """
-        found = self._plans.get((height, width, of_several))
-        if found is None:
+        plan = self._plans.get((height, width, of_several))
+        if plan is None:
             if height < 1 or width < 1:
                 raise ImageSizeError(f"a picture of {height} x {width} pixels has none")
             make = self.make_plan_of_several if of_several else self.make_plan
-            found = make(height, width)
+            plan = make(height, width)
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            self._plans[height, width, of_several] = found
-        return found
+            self._plans[height, width, of_several] = plan
+        return plan
 
     @functools.cached_property
     def _plans(self) -> dict[tuple[int, int, bool], PicturePlan]:
@@ -254,7 +254,7 @@ class ProcessorRule:
         self, plans: Sequence[PicturePlan], counts: Sequence[int] | None = None
     ) -> list[tuple[int, int]]:
         """Return where each picture begins among patches or tiles, and for how many it has room."""
-        slots, found = self.slots(plans), []
+        slots, rooms = self.slots(plans), []
         spaces = [self.items(plan) if slots is None else slots for plan in plans]
         if not self.nested:
             ends = np.cumsum([0, *spaces]).tolist()
@@ -264,9 +264,9 @@ class ProcessorRule:
         for number, sample in enumerate(samples):
             at, end = number * length, (number + 1) * length
             for left, space in zip(range(len(sample), 0, -1), sample, strict=True):
-                found.append((at, end - at if left == 1 else space))
+                rooms.append((at, end - at if left == 1 else space))
                 at += space
-        return found
+        return rooms
 
     def shape_of(
         self, plans: Sequence[PicturePlan], counts: Sequence[int] | None = None
@@ -299,17 +299,17 @@ class ProcessorRule:
         >>> rule.denominator(rule.plan(1600, 3200))  # to 384 x 384
         2
         """
-        gap, found = self.config["reducing_gap"], 8
+        gap, denominator = self.config["reducing_gap"], 8
         if gap is None or any(cut.source == 0 for cut in plan.cuts):
             return 1
         for (_, _, width, height), (to_height, to_width) in (
             (step.region, step.size) for step in plan.steps if step.source == 0
         ):
-            while found > 1 and not (
-                to_width * gap * found <= width and to_height * gap * found <= height
+            while denominator > 1 and not (
+                to_width * gap * denominator <= width and to_height * gap * denominator <= height
             ):
-                found //= 2
-        return found
+                denominator //= 2
+        return denominator
 
     def tables(self) -> np.ndarray:
         """Return the value of every level of every channel, (3, 256) of float32.

@@ -107,16 +107,16 @@ _OTHERWISE = {
 
 def translated(processor: Any) -> Translated:
     """Return what a processor is in keywords: a path, a dictionary or an object with `to_dict`."""
-    given = {key: value for key, value in config_of(processor).items() if value is not None}
-    name = name_of(processor, given)
-    part = _Named(given, (), name or "the image processor")
+    settings = {key: value for key, value in config_of(processor).items() if value is not None}
+    name = name_of(processor, settings)
+    part = _Named(settings, (), name or "the image processor")
     short = short_name(name)
     if short in _OTHERWISE:
         raise part.error(_OTHERWISE[short])
-    known = CLASSES.get(short)
-    if known is None:
-        _refuse_gaps(part, given)
-    config = {**(known or {}), **given}
+    defaults = CLASSES.get(short)
+    if defaults is None:
+        _refuse_gaps(part, settings)
+    config = {**(defaults or {}), **settings}
     _refuse_unknown(part, config)
     assembly = Assembly(PILLOW)
     _geometry(assembly, part, config, short)
@@ -124,7 +124,7 @@ def translated(processor: Any) -> Translated:
     return assembly.finish()
 
 
-def _refuse_gaps(part: Part, given: Mapping[str, Any]) -> None:
+def _refuse_gaps(part: Part, settings: Mapping[str, Any]) -> None:
     """Refuse a class without a name here whose file leaves things to its constructor."""
     needed = {
         "size": ("do_resize",),
@@ -135,11 +135,11 @@ def _refuse_gaps(part: Part, given: Mapping[str, Any]) -> None:
     }
     for key, others in needed.items():
         for other in others:
-            if given.get(key) and other not in given:
+            if settings.get(key) and other not in settings:
                 raise part.error(f"says {key}, but no {other}, whose default is not known: add it")
-    if given.get("do_resize") and not isinstance(given["size"], Mapping):
+    if settings.get("do_resize") and not isinstance(settings["size"], Mapping):
         raise part.error(
-            f"size={given['size']!r} may be the short side or a square: give shortest_edge, or "
+            f"size={settings['size']!r} may be the short side or a square: give shortest_edge, or "
             "height and width"
         )
 
@@ -189,13 +189,13 @@ def config_of(processor: Any) -> Mapping[str, Any]:
         path = path / FILE if path.is_dir() else path
         processor = json.loads(path.read_text(encoding="utf-8"))
     inside = getattr(processor, "image_processor", processor)  # of a processor for several things
-    found = inside.to_dict() if hasattr(inside, "to_dict") else inside
-    if not isinstance(found, Mapping):
+    config = inside.to_dict() if hasattr(inside, "to_dict") else inside
+    if not isinstance(config, Mapping):
         raise TypeError(
             f"processor={processor!r:.80}: expected the path of a {FILE}, what is in it, or an "
             "image processor"
         )
-    return found.get("image_processor", found)
+    return config.get("image_processor", config)
 
 
 def _geometry(assembly: Assembly, part: Part, config: Mapping[str, Any], short: str) -> None:
@@ -250,11 +250,11 @@ def _sizes(part: Part, key: str, size: Any, square: bool) -> Any:
     if size is None:
         raise part.error(f"says no {key}: give {key}")
     if isinstance(size, Mapping):
-        given = {name: value for name, value in size.items() if value is not None}
-        if given.keys() == {"height", "width"}:
-            return int(given["height"]), int(given["width"])
-        if given.keys() == {"shortest_edge"} and key == "size":
-            return int(given["shortest_edge"])
+        sides = {name: value for name, value in size.items() if value is not None}
+        if sides.keys() == {"height", "width"}:
+            return int(sides["height"]), int(sides["width"])
+        if sides.keys() == {"shortest_edge"} and key == "size":
+            return int(sides["shortest_edge"])
         raise part.error(
             f"{key}={dict(size)!r}: only height and width, or shortest_edge, are supported"
         )

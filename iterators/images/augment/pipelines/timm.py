@@ -143,12 +143,12 @@ def _short(value: float) -> float:
 
 def _policy(assembly: Assembly, part: Part, text: str, ops: Sequence[Any]) -> None:
     kwargs = [op.kwargs for op in ops]
-    found: dict[str, Any] = {"op": "auto_augment", "policy": text}
+    step: dict[str, Any] = {"op": "auto_augment", "policy": text}
     resample = kwargs[0]["resample"]
     drawn = isinstance(resample, (list, tuple))
-    found["augment_interpolation"] = "random" if drawn else method(part, resample)
-    found["augment_fill"] = tuple(int(level) for level in kwargs[0]["fillcolor"])
-    assembly.step(part, found)
+    step["augment_interpolation"] = "random" if drawn else method(part, resample)
+    step["augment_fill"] = tuple(int(level) for level in kwargs[0]["fillcolor"])
+    assembly.step(part, step)
 
 
 def _same(part: Part, ops: Sequence[Any], name: str) -> Any:
@@ -202,14 +202,14 @@ def _augmix(assembly: Assembly, part: Part) -> None:
 
 def _auto_augment(assembly: Assembly, part: Part) -> None:
     policy = read(part, "policy")
-    found = [[(op.name, op.prob, op.magnitude) for op in chain] for chain in policy]
+    own_chains = [[(op.name, op.prob, op.magnitude) for op in chain] for chain in policy]
     ops = [op for chain in policy for op in chain]
     for text, (table, instead) in _POLICIES.items():
         chains = [
             [(instead if name == "Posterize" else name, p, level) for name, p, level in chain]
             for chain in AUTO_POLICIES[table]
         ]
-        if chains == found:
+        if chains == own_chains:
             _policy(assembly, part, text + _spread(_same(part, ops, "magnitude_std")), ops)
             return
     raise part.error("has a policy that timm does not name: make it by its string")

@@ -47,9 +47,9 @@ def translation(
             )
         if part.library not in libraries or part.name not in table:
             raise part.error(f"has no counterpart {otherwise}")
-        known = table[part.name]
-        known.check(part)
-        known.translate(assembly, part)
+        counterpart = table[part.name]
+        counterpart.check(part)
+        counterpart.translate(assembly, part)
 
     return translate
 
@@ -93,14 +93,14 @@ def _chance(part: Part) -> float:
 
 def _resize(assembly: Assembly, part: Part) -> None:
     size, most = read(part, "size"), getattr(part.transform, "max_size", None)
-    wanted = _side_or_pair(part, most if size is None else size)
-    assembly.resize(part, wanted, _resampling(assembly, part), most)
+    target = _side_or_pair(part, most if size is None else size)
+    assembly.resize(part, target, _resampling(assembly, part), most)
 
 
 def _side_or_pair(part: Part, size: Any) -> int | tuple[int, int]:
     """Return the short side, or (height, width)."""
-    wanted = pair(part, size)
-    return wanted[0] if isinstance(size, int) or len(size) == 1 else wanted
+    sides = pair(part, size)
+    return sides[0] if isinstance(size, int) or len(size) == 1 else sides
 
 
 def _center_crop(assembly: Assembly, part: Part) -> None:
@@ -150,12 +150,12 @@ def _ten_crop(assembly: Assembly, part: Part) -> None:
 
 def _turns(part: Part, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the ranges of a warp, of those that it has."""
-    found: dict[str, Any] = {}
+    ranges: dict[str, Any] = {}
     for name in names:
         value = read(part, name)
         if value is not None:
-            found[name] = tuple(map(number, value))
-    return found
+            ranges[name] = tuple(map(number, value))
+    return ranges
 
 
 def _warp(assembly: Assembly, part: Part) -> dict[str, Any]:
@@ -376,17 +376,17 @@ def _choice_of_any(assembly: Assembly, part: Part) -> None:
     mixed = Assembly({})
     share: dict[str, float] = {}
     weights = getattr(part.transform, "p", None) or [1.0] * len(part.transform.transforms)
-    found: dict[str, Any] = {}
+    mixing: dict[str, Any] = {}
     for index, one in enumerate(part.transform.transforms):
         mixed.mixing = {}
         inner = Part(one, (*part.position, index))
         TRANSFORMS[inner.name].translate(mixed, inner)
-        found |= mixed.mixing
+        mixing |= mixed.mixing
         share[inner.name] = share.get(inner.name, 0.0) + number(weights[index])
     if assembly.mixing or len(part.transform.transforms) != 2:
         raise part.error("is a second mixing: keep one MixUp and one CutMix")
     switch = share["CutMix"] / sum(share.values())
-    assembly.mixing = {**found, "switch": switch}
+    assembly.mixing = {**mixing, "switch": switch}
 
 
 # Presets of weights
@@ -408,8 +408,8 @@ def _segmentation(assembly: Assembly, part: Part) -> None:
 
 
 def _preset_resize(assembly: Assembly, part: Part) -> None:
-    wanted = _side_or_pair(part, read(part, "resize_size"))
-    assembly.resize(part, wanted, _resampling(assembly, part))
+    target = _side_or_pair(part, read(part, "resize_size"))
+    assembly.resize(part, target, _resampling(assembly, part))
 
 
 def _detection(assembly: Assembly, part: Part) -> None:

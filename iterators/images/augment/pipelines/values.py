@@ -34,10 +34,10 @@ class Values:
 
     def level(self, part: Part, value: Any) -> int:
         """Return a grey level of a number in the unit of the values."""
-        found = number(value or 0) * (self._unit or 1)
-        if abs(found - round(found)) > 1e-6 or not 0 <= round(found) <= 255:
+        level = number(value or 0) * (self._unit or 1)
+        if abs(level - round(level)) > 1e-6 or not 0 <= round(level) <= 255:
             raise part.error(f"fills with {value!r}, which is no grey level: give a whole one")
-        return round(found)
+        return round(level)
 
     def threshold(self, value: Any) -> float:
         """Return a limit in grey levels."""
@@ -136,8 +136,8 @@ class Values:
         if self._normal is None:
             return {} if unit == 1 else {"scale": 1 / unit}
         means, stds = ([_round(value * unit) for value in values] for values in self._normal)
-        found = {f"mean_{c}": v for c, v in zip(_CHANNELS, means, strict=False) if v}
-        return found | {f"std_{c}": v for c, v in zip(_CHANNELS, stds, strict=False) if v != 1}
+        keywords = {f"mean_{c}": v for c, v in zip(_CHANNELS, means, strict=False) if v}
+        return keywords | {f"std_{c}": v for c, v in zip(_CHANNELS, stds, strict=False) if v != 1}
 
 
 def _listed(value: Any) -> list[float]:
