@@ -297,8 +297,8 @@ class _Part:
             raise ProtobufRecordError(
                 f"its {what} cannot be read: {REASONS[status]}", **self.location(i)
             )
-        found = np.asarray(values).view(DTYPES[kind]), np.asarray(keys).view(np.int64)
-        return kind, np.asarray(counts), *found, np.column_stack([key_counts, table[:, WIDTH]])
+        numbers = np.asarray(values).view(DTYPES[kind]), np.asarray(keys).view(np.int64)
+        return kind, np.asarray(counts), *numbers, np.column_stack([key_counts, table[:, WIDTH]])
 
     @property
     def nbytes(self):
@@ -526,12 +526,12 @@ def _as_tensor(name, array):
 
 def _varint(value):
     """Return an integer as protobuf writes it; negative ones take ten bytes."""
-    value, found = int(value) & (1 << 64) - 1, bytearray()
+    value, data = int(value) & (1 << 64) - 1, bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    data.append(value)
+    return bytes(data)
 
 
 def _field(number, content):

@@ -49,25 +49,25 @@ def scan(
     except RecordIOError as error:
         raise error.at(path=path) from None
     if counts is None:
-        found = ContainedSamples(offsets, sizes, np.zeros(len(offsets), np.float32))
-        found.faults = {row: NULL for row in np.flatnonzero(sizes == NO_CONTENT).tolist()}
+        samples = ContainedSamples(offsets, sizes, np.zeros(len(offsets), np.float32))
+        samples.faults = {row: NULL for row in np.flatnonzero(sizes == NO_CONTENT).tolist()}
     else:
         zeros = np.zeros(len(counts), np.int64)
-        found = ContainedSamples(zeros, zeros.copy(), zeros.astype(np.float32))
-        found.set_images(take_counts(found, counts, image), offsets, sizes)
+        samples = ContainedSamples(zeros, zeros.copy(), zeros.astype(np.float32))
+        samples.set_images(take_counts(samples, counts, image), offsets, sizes)
         ends = np.cumsum(counts.clip(0))
         for row in np.searchsorted(ends, np.flatnonzero(sizes == NO_CONTENT), "right").tolist():
-            found.sizes[row], found.faults[row] = NO_CONTENT, f"of its {image}, {NULL}"
+            samples.sizes[row], samples.faults[row] = NO_CONTENT, f"of its {image}, {NULL}"
     if not choice.field:
         sides = sides_in(table.schema)
         if len(table):
             check_first(table.select([image, *sides]).slice(0, 1).to_pylist()[0], image, sides)
-        nulls = found.faults
-        found.faults = {}
-        fill_in(found, table.schema, choice, path, lambda name: _column(table, name))
-        found.faults = {**nulls, **found.faults}
+        nulls = samples.faults
+        samples.faults = {}
+        fill_in(samples, table.schema, choice, path, lambda name: _column(table, name))
+        samples.faults = {**nulls, **samples.faults}
         check_kept(view, path=path)
-    return found
+    return samples
 
 
 def _table(view: memoryview) -> Any:
@@ -131,8 +131,8 @@ def _spans(view: memoryview, column: Any) -> tuple[np.ndarray, np.ndarray, np.nd
             raise CorruptRecordError("its images do not follow one another")
         offsets.append(first + edges[:-1])
         sizes.append(np.where(missing, NO_CONTENT, np.diff(edges)))
-    found = np.concatenate(lists) if lists else None
-    return np.concatenate(offsets), np.concatenate(sizes), found
+    lengths = np.concatenate(lists) if lists else None
+    return np.concatenate(offsets), np.concatenate(sizes), lengths
 
 
 def columns_and_rows(file: StoredFile) -> tuple[list[str], int]:

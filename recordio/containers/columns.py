@@ -37,32 +37,32 @@ SMALL = re.compile(r"thumb|preview|icon", re.IGNORECASE)
 
 
 def fill_in(
-    found: ContainedSamples,
+    samples: ContainedSamples,
     schema: Any,
     choice: Choice,
     path: str,
     read: Callable[[str], Any],
 ) -> None:
     """Read labels, classes, and the names of the files that images were, by ``read(column)``."""
-    features, count = _hub_features(schema), len(found)
+    features, count = _hub_features(schema), len(samples)
     image = _image_column(schema, features, choice, path)
     label = _label_column(schema, features, choice, path)
     if SMALL.search(image) and not choice.image_field:
-        found.notes.add("column of images is one of small copies by its name", image)
+        samples.notes.add("column of images is one of small copies by its name", image)
     if choice.has_labels and count:
-        found.labelled = label is not None
+        samples.labelled = label is not None
     if label is None and choice.has_labels:
         scalars = (one.name for one in schema if str(one.type).startswith(NUMBERS))
-        note_numbers(found.notes, scalars, count, "column")
+        note_numbers(samples.notes, scalars, count, "column")
     if label is not None:
-        _fill_in_labels(found, read(label), label, path)
+        _fill_in_labels(samples, read(label), label, path)
         names = features.get(label, {}).get("names")
         if isinstance(names, list):
-            found.classes = dict(enumerate(map(str, names)))
+            samples.classes = dict(enumerate(map(str, names)))
     if _has_paths(schema.field(image).type):
         rows = read(f"{image}.path").to_pylist()
         names = [(row.get("path") if isinstance(row, dict) else row) or "" for row in rows]
-        found.set_names([name.encode("utf-8", "surrogateescape") for name in names])
+        samples.set_names([name.encode("utf-8", "surrogateescape") for name in names])
 
 
 def sides_in(schema: Any) -> list[str]:
@@ -92,8 +92,8 @@ def column_fields(schema: Any, choice: Choice, path: str) -> list[str]:
         _label_column(schema, features, choice, path),
     )
     kinds = [(one.name, one.type) for one in schema if one.name not in taken]
-    found = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
-    return [name for name in found if name.isascii() and name.isidentifier()]
+    names = (name for name, kind in kinds if _bytes_of(kind) or _is_text(kind))
+    return [name for name in names if name.isascii() and name.isidentifier()]
 
 
 def leaf_of(schema: Any, name: str) -> str:
@@ -112,11 +112,11 @@ def images_of(chunk: Any) -> tuple[Any, np.ndarray | None]:
     return chunk.flatten(), list_lengths(chunk)
 
 
-def take_counts(found: ContainedSamples, counts: np.ndarray, name: str) -> np.ndarray:
+def take_counts(samples: ContainedSamples, counts: np.ndarray, name: str) -> np.ndarray:
     """Note rows whose list is null, and return how many images each row has."""
     for row in np.flatnonzero(counts < 0).tolist():
-        found.sizes[row] = NO_CONTENT
-        found.faults[row] = f"its {name} is null: a sample without images has an empty list"
+        samples.sizes[row] = NO_CONTENT
+        samples.faults[row] = f"its {name} is null: a sample without images has an empty list"
     return counts.clip(0)
 
 
@@ -226,26 +226,26 @@ def _label_column(schema: Any, features: dict[str, Any], choice: Choice, path: s
     return usual
 
 
-def _fill_in_labels(found: ContainedSamples, column: Any, name: str, path: str) -> None:
+def _fill_in_labels(samples: ContainedSamples, column: Any, name: str, path: str) -> None:
     kind = str(column.type)
     if kind.startswith(("list<", "large_list<", "fixed_size_list<")):
-        _fill_in_lists(found, column, name, path)
+        _fill_in_lists(samples, column, name, path)
         return
     _check_numbers(kind, name, path)
     missing = np.asarray(column.is_null().to_numpy(), bool)
     values = column.fill_null(False if kind == "bool" else 0).to_numpy()
     with np.errstate(over="ignore"):  # which is not finite then
-        found.labels = values.astype(np.float32)
+        samples.labels = values.astype(np.float32)
     inexact = np.zeros(len(values), bool)
     if values.dtype.kind in "iu":
         large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
         inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
-    odd = ~np.isfinite(found.labels)
+    odd = ~np.isfinite(samples.labels)
     for row in np.flatnonzero(missing | inexact | odd).tolist():
-        found.sizes[row] = NO_CONTENT
-        found.faults[row] = f"{name} {values[row]} is no 32-bit float, or not finite"
+        samples.sizes[row] = NO_CONTENT
+        samples.faults[row] = f"{name} {values[row]} is no 32-bit float, or not finite"
         if missing[row]:
-            found.faults[row] = f"its {name} is null"
+            samples.faults[row] = f"its {name} is null"
 
 
 def _check_numbers(kind: str, name: str, path: str) -> None:
@@ -258,13 +258,13 @@ def _check_numbers(kind: str, name: str, path: str) -> None:
         )
 
 
-def _fill_in_lists(found: ContainedSamples, column: Any, name: str, path: str) -> None:
+def _fill_in_lists(samples: ContainedSamples, column: Any, name: str, path: str) -> None:
     _check_numbers(str(column.type.value_type), name, path)
     rows = column.to_pylist()
-    for number, row in enumerate(rows):
+    for i, row in enumerate(rows):
         if not row or None in row or not all(map(math.isfinite, row)):
-            found.sizes[number] = NO_CONTENT
-            found.faults[number] = f"its {name} is null, or has no value, or one that is not finite"
-            rows[number] = [0.0]
-    whole = ContainedSamples.of(found.offsets, found.sizes, rows)
-    found.labels, found.starts = whole.labels, whole.starts
+            samples.sizes[i] = NO_CONTENT
+            samples.faults[i] = f"its {name} is null, or has no value, or one that is not finite"
+            rows[i] = [0.0]
+    whole = ContainedSamples.of(samples.offsets, samples.sizes, rows)
+    samples.labels, samples.starts = whole.labels, whole.starts

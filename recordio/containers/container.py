@@ -48,7 +48,7 @@ def _itself(file: StoredFile, settings: RemoteSettings | None = None) -> Sequenc
 class Choice:
     """Say which part of a sample is used; what is empty is chosen by the rules of the container.
 
-    >>> Choice(), Choice(label_field="fine", suffixes=(".jpg",)).given
+    >>> Choice(), Choice(label_field="fine", suffixes=(".jpg",)).changes
     (Choice(), {'label_field': 'fine', 'suffixes': ('.jpg',)})
     """
 
@@ -68,19 +68,19 @@ class Choice:
     several: bool = False
 
     @property
-    def given(self) -> dict[str, object]:
+    def changes(self) -> dict[str, object]:
         """Values that differ from the usual ones, by name."""
         values = ((item.name, getattr(self, item.name), item.default) for item in fields(self))
         return {name: value for name, value, default in values if value != default}
 
     def __repr__(self) -> str:
-        return f"Choice({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+        return f"Choice({', '.join(f'{name}={value!r}' for name, value in self.changes.items())})"
 
     def suffix(self) -> str:
         """Return what an index is called for: ".mask" of a field alone, "" of the usual choice."""
         rest = replace(self, field="")
-        digest = hashlib.sha256(repr(astuple(rest)).encode()).hexdigest()[:12] if rest.given else ""
-        return "".join(f".{part}" for part in (self.field, digest) if part)
+        digest = hashlib.sha256(repr(astuple(rest)).encode()).hexdigest()[:12]
+        return "".join(f".{part}" for part in (self.field, rest.changes and digest) if part)
 
 
 #: What is said of a file that is not the one in which samples were found.
@@ -141,7 +141,7 @@ class Container:
         choice = replace(choice, **dropped)
         if choice == self.choice:
             return self
-        for name, value in choice.given.items():
+        for name, value in choice.changes.items():
             if name not in self.chooses:
                 raise ValueError(f"{name}={value!r}: {self.name} has none to choose")
         return replace(self, choice=choice)
@@ -150,8 +150,8 @@ class Container:
 def chosen_kind(container: Container | None, choice: Choice, path: str) -> Container | None:
     """Return the kind of a file by which that is used; of a record file nothing can be chosen."""
     if container is not None:
-        return container.chosen(choice) if choice.given else container
-    for name, value in choice.given.items():
+        return container.chosen(choice) if choice.changes else container
+    for name, value in choice.changes.items():
         if name in WISHES:
             continue
         raise ValueError(f"{name}={value!r}: {path} is a record file, whose records say themselves")

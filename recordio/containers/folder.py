@@ -129,11 +129,11 @@ def fits_in_list(path: str) -> bool:
     return path == path.strip() and not ("\t" in path or "\n" in path or "\r" in path)
 
 
-def nothing_found(path: str, what: str, found: ImageNames) -> EmptyRecordFileError:
+def nothing_found(path: str, what: str, names: ImageNames) -> EmptyRecordFileError:
     """Make the error for a folder or an archive without images, which names what there is."""
-    kinds = found.left_out().most_common(5)
+    kinds = names.left_out().most_common(5)
     others = [f"{count} {suffix or 'others'}" for suffix, count in kinds]
-    there = "; ".join([", ".join(others)] * bool(others) + found.notes.lines())
+    there = "; ".join([", ".join(others)] * bool(others) + names.notes.lines())
     return EmptyRecordFileError(
         f"{what} images ({' '.join(sorted(IMAGE_SUFFIXES))}), but {there or 'nothing at all'}: "
         "give the record files or archives in it by a pattern such as 'folder/*.tar'",
@@ -157,20 +157,20 @@ def _scan(
     Or the files of a field of them.
     """
     odd: Counter[str] = Counter()
-    found = _images_of(file, odd, choice)
-    names = found.images
+    image_names = _images_of(file, odd, choice)
+    names = image_names.images
     if not names:
-        raise nothing_found(file.name, "the folder holds no .rec file and no", found)
+        raise nothing_found(file.name, "the folder holds no .rec file and no", image_names)
     if choice.field:
-        return _field_files(file, found, choice.field)
+        return _field_files(file, image_names, choice.field)
     labels, classes = labels_by_folder(names)
     # Each content is a file: there are no offsets in one of all.
     sizes = np.zeros(len(names), np.int64)
     samples = ContainedSamples(np.arange(len(names)), sizes, np.array(labels, np.float32))
     samples.set_names(list(map(os.fsencode, names)))
-    samples.classes, samples.left_out = classes, {**found.counted(), **odd}
-    found.note_others()
-    samples.notes = found.notes
+    samples.classes, samples.left_out = classes, {**image_names.counted(), **odd}
+    image_names.note_others()
+    samples.notes = image_names.notes
     return samples
 
 
@@ -191,9 +191,9 @@ def _images_of(file: StoredFile, odd: Counter[str], choice: Choice) -> ImageName
         odd[reason] += 1
         notes.add(f"files or links were left out: {reason}", path)
 
-    found = find_images(file.name, pass_over, accepted_by(choice))
-    found.notes.update(notes)
-    return found
+    image_names = find_images(file.name, pass_over, accepted_by(choice))
+    image_names.notes.update(notes)
+    return image_names
 
 
 def _field_files(file: StoredFile, images: ImageNames, field: str) -> ContainedSamples:
@@ -203,17 +203,17 @@ def _field_files(file: StoredFile, images: ImageNames, field: str) -> ContainedS
     names = [files.get(stem, "") for stem in stems]
     sizes, labels, faults = [], [], {}
     for row, name in enumerate(names):
-        found = None
+        row_labels = None
         try:
             if not name:
                 raise FieldError(f"there is no file {stems[row]}.{field}.*")
             if has_rows(name):
                 with open(os.path.join(file.name, name), "rb") as opened:
-                    found = labels_of_rows(opened.read(MOST_ROWS + 1)[:MOST_ROWS])
+                    row_labels = labels_of_rows(opened.read(MOST_ROWS + 1)[:MOST_ROWS])
         except (RecordIOError, OSError) as error:
             faults[row] = getattr(error, "reason", str(error))
         sizes.append(NO_CONTENT if row in faults else 0)
-        labels.append(found or [0.0])
+        labels.append(row_labels or [0.0])
     return ContainedSamples.of(range(len(names)), sizes, labels, names, faults=faults)
 
 
@@ -221,8 +221,8 @@ def _fields(
     file: StoredFile, settings: RemoteSettings | None, samples: ContainedSamples, choice: Choice
 ) -> list[str]:
     """List the fields that files beside the images are."""
-    found = _images_of(file, Counter(), choice)
-    return sorted(fields_of_stems(found.beside, found.images))
+    image_names = _images_of(file, Counter(), choice)
+    return sorted(fields_of_stems(image_names.beside, image_names.images))
 
 
 def _is_folder_of_images(file: StoredFile) -> bool:

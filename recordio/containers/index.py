@@ -61,13 +61,13 @@ def samples_of(
     if container.is_listed_each_time:
         return container.scan(file, settings, container.choice)
     about = container.name + (f", rules {container.rules}" if container.rules > 1 else "")
-    about += f", {container.choice}" if container.choice.given else ""
+    about += f", {container.choice}" if container.choice.changes else ""
     version = [about, *file.version()]
     paths = index_paths(file, container.choice.suffix() + SUFFIX)
     for path in paths:
-        found = _read(path, version)
-        if found is not None:
-            return found
+        kept_samples = _read(path, version)
+        if kept_samples is not None:
+            return kept_samples
     samples = container.scan(file, settings, container.choice)
     if [about, *file.version()] == version:  # else somebody writes it just now
         write_beside_or_cached(paths, _pieces(samples, version))
@@ -145,8 +145,8 @@ def _read(path: str, version: list) -> ContainedSamples | None:
             begin += -(-tables[name].nbytes // ALIGNMENT) * ALIGNMENT
         tables |= {name: dict(about[name]) for name in WORDS}
         tables |= {"notes": Notes.of(about["notes"]), "labelled": about["labelled"]}
-        found = ContainedSamples(**tables)
-        return found if begin == end and _fits(found) else None
+        samples = ContainedSamples(**tables)
+        return samples if begin == end and _fits(samples) else None
     except UNREADABLE:
         return None
 

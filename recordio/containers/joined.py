@@ -42,13 +42,13 @@ def open_contained(
 
 def check_labelled(parts: Sequence[ContainedSamples], paths: Sequence[str]) -> None:
     """Raise LabelError if samples have labels in some files and in others not."""
-    known = {part.labelled: path for part, path in zip(parts, paths, strict=True)}
-    if {True, False} <= known.keys():
+    files = {part.labelled: path for part, path in zip(parts, paths, strict=True)}
+    if {True, False} <= files.keys():
         raise LabelError(
-            f"its samples have no labels, and those of {known[True]} have: give label_field= where "
+            f"its samples have no labels, and those of {files[True]} have: give label_field= where "
             "they have another name, or each of both as a Pack, without labels as "
             "Pack(..., labels=None)",
-            path=known[False],
+            path=files[False],
         )
 
 
@@ -141,13 +141,13 @@ class JoinedRecords(ContainedRecords):
 
     def content_sizes(self) -> tuple[np.ndarray, dict[int, str]]:
         """Count the bytes of each content; see `ContainedRecords.content_sizes`."""
-        found = [part.content_sizes() for part in self.parts]
+        sizes_and_faults = [part.content_sizes() for part in self.parts]
         faults = {
             part.first + row: why
-            for part, (_, of_part) in zip(self.parts, found, strict=True)
+            for part, (_, of_part) in zip(self.parts, sizes_and_faults, strict=True)
             for row, why in of_part.items()
         }
-        return np.concatenate([sizes for sizes, _ in found]), faults
+        return np.concatenate([sizes for sizes, _ in sizes_and_faults]), faults
 
     def _record(self, row: int) -> bytes:
         part, row = self.part_of(row)

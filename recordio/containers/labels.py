@@ -32,7 +32,7 @@ SIDES = frozenset((*HEIGHTS, *WIDTHS, *CHANNELS))
 LEAST_SIDE = 8
 
 
-def first_named(names: Collection[str], known: Sequence[str]) -> str | None:
+def first_named(names: Collection[str], usual: Sequence[str]) -> str | None:
     """Return the name that comes first in a list of known ones; None if none is known.
 
     >>> first_named(["Target", "class", "label_2"], LABELS), first_named(["width"], LABELS)
@@ -41,8 +41,8 @@ def first_named(names: Collection[str], known: Sequence[str]) -> str | None:
     folded: dict[str, str] = {}
     for name in names:
         folded.setdefault(name.lower(), name)
-    found = (name if name in names else folded.get(name) for name in known)
-    return next((name for name in found if name is not None), None)
+    matches = (name if name in names else folded.get(name) for name in usual)
+    return next((name for name in matches if name is not None), None)
 
 
 def note_numbers(notes: Notes, names: Iterable[str], count: int, what: str) -> None:
@@ -53,13 +53,13 @@ def note_numbers(notes: Notes, names: Iterable[str], count: int, what: str) -> N
     >>> notes.lines()[0].partition(":")[0]
     '3 samples have no label under a usual name and get the label 0'
     """
-    found = [name for name in names if name.rpartition(":")[2].lower() not in SIDES]
-    if found and count:
+    candidates = [name for name in names if name.rpartition(":")[2].lower() not in SIDES]
+    if candidates and count:
         kind = (
             f"samples have no label under a usual name and get the label 0: label_field= chooses "
             f"a {what} with one number each"
         )
-        for name in found:
+        for name in candidates:
             notes.add(kind, name, 0)
         notes.add(kind, count=count)
 

@@ -126,10 +126,10 @@ class _Environment:
 def _version(path: str) -> tuple[int, ...]:
     """Tell a file from one that took its place."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 _OPEN: WeakValueDictionary[tuple[int, str], _Environment] = WeakValueDictionary()
@@ -152,10 +152,10 @@ def _environment(path: str) -> _Environment:
         for (process, _), inherited in list(_OPEN.items()):
             if process != key[0]:  # the library would take it for one of this process
                 inherited.opened.close()
-        found = _OPEN.get(key)
-        if found is None or found.version != _version(path):
-            found = _OPEN[key] = _Environment(path)
-        return found
+        environment = _OPEN.get(key)
+        if environment is None or environment.version != _version(path):
+            environment = _OPEN[key] = _Environment(path)
+        return environment
 
 
 def _scan(
@@ -229,10 +229,10 @@ def _scan(
 
 def _prefix(pattern: str, path: str) -> bytes:
     """Return what stands before the numbers of keys."""
-    found = NUMBERED.fullmatch(pattern)
-    if found is None:
+    match = NUMBERED.fullmatch(pattern)
+    if match is None:
         raise RecordIOError(f"{pattern!r} is no pattern of keys such as 'image-%09d'", path=path)
-    return found[1].encode()
+    return match[1].encode()
 
 
 def _keys_of(
@@ -256,9 +256,9 @@ def _keys_of(
     if pattern:
         _prefix(pattern, path)
         return image, lambda key: (pattern % int(key[start:])).encode()
-    known = (name.encode() + b"-" for name in LABELS)
-    found = next((prefix for prefix in known if _has(transaction, prefix)), None)
-    return image, None if found is None else lambda key: found + key[start:]
+    prefixes = (name.encode() + b"-" for name in LABELS)
+    label_prefix = next((prefix for prefix in prefixes if _has(transaction, prefix)), None)
+    return image, None if label_prefix is None else lambda key: label_prefix + key[start:]
 
 
 def _is_numbered(key: bytes, prefix: bytes) -> bool:
@@ -297,19 +297,19 @@ def _scan_field(file: StoredFile, choice: Choice) -> ContainedSamples:
                 continue
             own, row = field.encode() + key[len(image) - 1 :], len(keys)
             value = transaction.get(own)
-            found = None
+            row_labels = None
             try:
                 if value is None:
                     raise FieldError(f"there is no key {own.decode()}")
                 if len(value) > MAX_RECORD_LENGTH:
                     raise FieldError(f"it has {len(value)} bytes: at most {MAX_RECORD_LENGTH}")
                 if value[:1] == b"[" and len(value) <= MOST_ROWS:
-                    found = labels_of_rows(value)
+                    row_labels = labels_of_rows(value)
             except RecordIOError as error:
                 value, faults[row] = None, error.reason
             keys.append(own)
             sizes.append(NO_CONTENT if value is None else len(value))
-            labels.append(found or [0.0])
+            labels.append(row_labels or [0.0])
     samples = ContainedSamples.of(range(len(keys)), sizes, labels, faults=faults)
     samples.set_names(keys)
     return samples
@@ -323,13 +323,13 @@ def _field_names(
     patterns = choice.image_field or "image-%09d", choice.label_field or "label-%09d"
     taken = {pattern.partition("-%")[0].encode() for pattern in patterns}
     with environment.begin() as transaction:
-        found = _families(transaction) if choice.image_field or _has_numbers(transaction) else []
-    return [name.decode() for name in found if name not in taken]
+        families = _families(transaction) if choice.image_field or _has_numbers(transaction) else []
+    return [name.decode() for name in families if name not in taken]
 
 
 def _families(transaction: Any) -> list[bytes]:
     """List what stands before the minus sign and the numbers of keys."""
-    found = []
+    families = []
     cursor = transaction.cursor()
     there = cursor.first()
     while there:
@@ -337,9 +337,9 @@ def _families(transaction: Any) -> list[bytes]:
         if name is None:
             there = cursor.next()
             continue
-        found.append(name[1])
+        families.append(name[1])
         there = cursor.set_range(name[1] + b".")  # which comes behind the minus sign
-    return found
+    return families
 
 
 def _entries(transaction: Any) -> Iterator[tuple[bytes, memoryview]]:
@@ -467,12 +467,12 @@ class LmdbRows:
                 raise RecordIOError("its value is a pickle now, which is not read") from None
 
     def _opened(self) -> _Environment:
-        found = self._environment
-        if found is None or found[0] != os.getpid():
-            found = self._environment = os.getpid(), _environment(self._path)
-        if getattr(self, "_version", found[1].version) != found[1].version:
+        environment = self._environment
+        if environment is None or environment[0] != os.getpid():
+            environment = self._environment = os.getpid(), _environment(self._path)
+        if getattr(self, "_version", environment[1].version) != environment[1].version:
             raise RecordIOError(CHANGED, path=self._path)
-        return found[1]
+        return environment[1]
 
     def close(self) -> None:
         """Let the database go."""

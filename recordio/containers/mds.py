@@ -56,10 +56,10 @@ def _described(file: StoredFile, settings: RemoteSettings | None = None) -> list
         return None
     try:
         with open_text(file, settings=settings) as text:
-            found = json.load(text)
+            index = json.load(text)
     except (ValueError, RecursionError):
         return None
-    shards = found.get("shards") if isinstance(found, dict) else None
+    shards = index.get("shards") if isinstance(index, dict) else None
     if not isinstance(shards, list) or not all(isinstance(shard, dict) for shard in shards):
         return None
     return shards if any(shard.get("format") == "mds" for shard in shards) else None
@@ -87,7 +87,7 @@ def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[St
     shards = _described(index, settings)
     if shards is None:
         raise RecordIOError("it is no index of MDS shards", path=redacted_url(file.name))
-    found = []
+    files = []
     for number, shard in enumerate(shards):
         raw, packed = shard.get("raw_data"), shard.get("zip_data")
         name = raw.get("basename") if isinstance(raw, dict) else None
@@ -112,10 +112,10 @@ def _shards(file: StoredFile, settings: RemoteSettings | None = None) -> list[St
                 f"it has {os.path.getsize(one.name)} bytes, and {INDEX} says {size}: copy it again",
                 path=redacted_url(one.name),
             )
-        found.append(one)
-    if not found:
+        files.append(one)
+    if not files:
         raise RecordIOError("it lists no shard", path=redacted_url(index.name))
-    return found
+    return files
 
 
 @dataclass
@@ -161,8 +161,8 @@ class _Columns:
         label = self.label(choice)
         taken = {self.image(choice.image_field), -1 if label is None else label[0]}
         pairs = enumerate(zip(self.names, self.encodings, strict=True))
-        found = [name for i, (name, kind) in pairs if i not in taken and kind in FIELDS]
-        return [name for name in found if name.isascii() and name.isidentifier()]
+        names = [name for i, (name, kind) in pairs if i not in taken and kind in FIELDS]
+        return [name for name in names if name.isascii() and name.isidentifier()]
 
     def field(self, choice: Choice) -> int:
         """Find the column of a field; any other is a FieldError."""
@@ -211,12 +211,12 @@ def _scan(
         if choice.field:
             return _samples(view, edges, columns, columns.field(choice), None)
         label = columns.label(choice)
-        found = _samples(view, edges, columns, columns.image(choice.image_field), label)
-        if choice.has_labels and len(found):
-            found.labelled = label is not None
+        samples = _samples(view, edges, columns, columns.image(choice.image_field), label)
+        if choice.has_labels and len(samples):
+            samples.labelled = label is not None
             if label is None:
-                note_numbers(found.notes, columns.numbers(), len(found), "column")
-        return found
+                note_numbers(samples.notes, columns.numbers(), len(samples), "column")
+        return samples
     except RecordIOError as error:
         raise error.at(path=redacted_url(file.name)) from None
 
@@ -277,7 +277,7 @@ def _samples(
     offsets, sizes, labels = [], [], []
     faults: dict[int, str] = {}
     for row, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        offset, size, found = begin, NO_CONTENT, [0.0]
+        offset, size, row_labels = begin, NO_CONTENT, [0.0]
         try:
             if begin + head.size > end:
                 raise RecordIOError("it ends within the sizes of its columns")
@@ -290,19 +290,19 @@ def _samples(
                     f"its columns have {at[-1] - begin} bytes, and it has {end - begin}"
                 )
             if label is not None:
-                found = [_number(view[at[label[0]] : at[label[0] + 1]], label[1])]
+                row_labels = [_number(view[at[label[0]] : at[label[0] + 1]], label[1])]
             if widths[image] > MAX_RECORD_LENGTH:
                 raise RecordIOError(
                     f"it has {widths[image]} bytes: at most {MAX_RECORD_LENGTH} are possible"
                 )
             if has_rows and widths[image] <= MOST_ROWS:
-                found = labels_of_rows(view[at[image] : at[image + 1]]) or found
+                row_labels = labels_of_rows(view[at[image] : at[image + 1]]) or row_labels
             offset, size = at[image], widths[image]
         except RecordIOError as error:
             faults[row] = error.reason
         offsets.append(offset)
         sizes.append(size)
-        labels.append(found)
+        labels.append(row_labels)
     return ContainedSamples.of(offsets, sizes, labels, faults=faults)
 
 

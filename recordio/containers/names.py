@@ -105,21 +105,21 @@ def _field_of(name: str, stems: Collection[str]) -> tuple[str, str] | None:
     parts = base.split(".")
     counts = (2,) if suffix_of(base) in IMAGE_SUFFIXES else (2, 1)  # an image is none by one ending
     for count in counts:
-        found, stem = parts[-count] if len(parts) > count else "", ".".join(parts[:-count])
-        if found.isascii() and found.isidentifier() and f"{folder}{slash}{stem}" in stems:
-            return f"{folder}{slash}{stem}", found
+        field_name, stem = parts[-count] if len(parts) > count else "", ".".join(parts[:-count])
+        if field_name.isascii() and field_name.isidentifier() and f"{folder}{slash}{stem}" in stems:
+            return f"{folder}{slash}{stem}", field_name
     return None
 
 
 def fields_of_stems(names: Iterable[str], images: Iterable[str]) -> dict[str, dict[str, str]]:
     """Find the fields of images among other files: field -> stem -> the first such file."""
     stems = set(map(stem_of, images))
-    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, dict[str, str]] = {}
     for name in names:
         one = _field_of(name, stems)
         if one is not None:
-            found.setdefault(one[1], {}).setdefault(one[0], name)
-    return found
+            fields.setdefault(one[1], {}).setdefault(one[0], name)
+    return fields
 
 
 def field_note(name: str) -> str:
@@ -147,10 +147,10 @@ class ImageNames:
 
     def counted(self) -> dict[str, int]:
         """Count what is no sample by its ending."""
-        found = self.left_out()
+        counts = self.left_out()
         endings = ((name, name.rpartition("/")[2].split(".")[-2:]) for name in self.fields)
-        found.update(Counter(f".{one}{suffix_of(name)}" for name, (one, _) in endings))
-        return dict(found.most_common())
+        counts.update(Counter(f".{one}{suffix_of(name)}" for name, (one, _) in endings))
+        return dict(counts.most_common())
 
     def note_others(self) -> None:
         """Note other files that somebody may miss: all but texts and fields."""
@@ -194,13 +194,13 @@ def choose_images(names: Sequence[str], others: Sequence[str], notes: Notes) -> 
 def _find_fields(chosen: ImageNames, dotted: Sequence[str]) -> None:
     """Take the images out that are fields of others, among those that may be."""
     suffixes = {stem_of(name): suffix_of(name) for name in chosen.images}
-    found: dict[str, dict[str, str]] = {}
+    candidates: dict[str, dict[str, str]] = {}
     for name in dotted:
         one = _field_of(name, suffixes)
         if one is not None:
-            found.setdefault(one[1], {})[name] = one[0]
-    count = len(chosen.images) - sum(map(len, found.values()))
-    for called, stems in found.items():
+            candidates.setdefault(one[1], {})[name] = one[0]
+    count = len(chosen.images) - sum(map(len, candidates.values()))
+    for called, stems in candidates.items():
         having = set(stems.values())
         alike = all(suffix_of(name) == suffixes[stem] for name, stem in stems.items())
         if 2 * len(having) > count and not (alike and len(having) == 1):

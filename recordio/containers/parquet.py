@@ -74,7 +74,7 @@ def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> Containe
             if batch.num_rows:
                 check_first(batch.slice(0, 1).to_pylist()[0], image, sides)
                 break
-    found = ContainedSamples(
+    samples = ContainedSamples(
         np.arange(count), np.zeros(count, np.int64), np.zeros(count, np.float32)
     )
 
@@ -82,12 +82,12 @@ def _samples(opened: Any, choice: Choice, path: str, is_local: bool) -> Containe
         return opened.read(columns=[column], use_threads=False).column(0)
 
     if choice.several:
-        _find_lists(found, opened, content_column(schema, choice, path))
-    fill_in(found, schema, choice, path, read)
-    return found
+        _find_lists(samples, opened, content_column(schema, choice, path))
+    fill_in(samples, schema, choice, path, read)
+    return samples
 
 
-def _find_lists(found: ContainedSamples, opened: Any, image: str) -> None:
+def _find_lists(samples: ContainedSamples, opened: Any, image: str) -> None:
     """Count the images of all rows where a row has a list, by the smallest part of its column."""
     paths = [opened.schema.column(i).path for i in range(len(opened.schema.names))]
     leaves = [path for path in paths if path.startswith(f"{image}.")]
@@ -99,7 +99,7 @@ def _find_lists(found: ContainedSamples, opened: Any, image: str) -> None:
             return
         counts.append(list_lengths(column))
     if counts:
-        found.set_images(take_counts(found, np.concatenate(counts), image))
+        samples.set_images(take_counts(samples, np.concatenate(counts), image))
 
 
 def fields(

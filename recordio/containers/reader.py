@@ -56,8 +56,8 @@ class ContainedRecords:
         self._ways: dict[str, Any] = {"skip_errors": skip_errors, "verify": verify}
         self.path: str = redacted_url(file.name)
         self._version = file.version()
-        known = samples_of(file, container, settings) if samples is None else samples
-        self.samples: ContainedSamples = known
+        own_samples = samples_of(file, container, settings) if samples is None else samples
+        self.samples: ContainedSamples = own_samples
         if not skip_errors:
             for row, reason in self.samples.damage.items():
                 raise CorruptRecordError(reason, path=self.path, record=row)
@@ -111,23 +111,22 @@ class ContainedRecords:
         make = self.container.rows
         if make is None:
             return None
-        found = make(self.file, self.samples, self.container.choice)
+        reader = make(self.file, self.samples, self.container.choice)
         self.check_version()
-        return found
+        return reader
 
     @cached_property
     def packed(self) -> np.ndarray:
         """Tell which contents `rows` reads: bool."""
-        known = self.samples.packed
-        if self.rows is None or known is None or self.verify:
+        packed = self.samples.packed
+        if self.rows is None or packed is None or self.verify:
             return np.full(len(self), self.rows is not None)
-        return known
+        return packed
 
     def images(self) -> ContainedRecords:
         """Open all images of samples that may have any number, numbered through."""
-        found = self.samples.images()
         return ContainedRecords(
-            self.file, self.container, self.settings, **self._ways, samples=found
+            self.file, self.container, self.settings, **self._ways, samples=self.samples.images()
         )
 
     def header(self, row: int) -> IRHeader:
@@ -299,6 +298,6 @@ def _reopened(
     ways: dict[str, Any],
     first: int,
 ) -> ContainedRecords:
-    found = ContainedRecords(file, container, settings, **ways)
-    found.first = first
-    return found
+    records = ContainedRecords(file, container, settings, **ways)
+    records.first = first
+    return records

@@ -81,12 +81,12 @@ class ContainedSamples:
         if any(count != 1 for count in counts):
             starts = np.cumsum([0, *counts]).astype(np.int64)
         flat = np.array([value for row in rows for value in row], np.float32)
-        found = cls(
+        samples = cls(
             np.asarray(offsets, np.int64), np.asarray(sizes, np.int64), flat, starts, **more
         )
         if names is not None:
-            found.set_names([name.encode("utf-8", "surrogateescape") for name in names])
-        return found
+            samples.set_names([name.encode("utf-8", "surrogateescape") for name in names])
+        return samples
 
     def set_names(self, names: Sequence[bytes]) -> None:
         """Take the names of all samples."""

@@ -58,7 +58,7 @@ def contained_files(
     names = [paths] if isinstance(paths, str) else list(paths)
     if isinstance(paths, str) and not os.path.exists(paths) and "://" not in paths:
         names = [name for name in paths.split(";") if name]
-    found: list[StoredFile] = []
+    files: list[StoredFile] = []
     plain = []
     for name in names:
         there = "://" not in name and os.path.exists(name)
@@ -68,7 +68,7 @@ def contained_files(
                 plain.append(one)
                 continue
             for file in [StoredFile.at(one)] if there else named_files([one], "", settings):
-                found += row.shards(file, settings)
-    if found and plain:
-        raise ValueError(f"{plain[0]} is no container as {found[0].name} is: give each as a Pack")
-    return found or None
+                files += row.shards(file, settings)
+    if files and plain:
+        raise ValueError(f"{plain[0]} is no container as {files[0].name} is: give each as a Pack")
+    return files or None

@@ -81,16 +81,16 @@ def scan(
             )
         mirror = None if file.is_local else file.mirrored(settings)
 
-        def found(last_dot: bool = False) -> ContainedSamples:
+        def tar_samples(last_dot: bool = False) -> ContainedSamples:
             try:
                 return _TarFile(file, mirror, choice, last_dot).samples(settings)
             except _NumberedImagesError:
                 return _TarFile(file, mirror, choice, last_dot, every=True).samples(settings)
 
         try:
-            return found()
+            return tar_samples()
         except _DottedNamesError as error:
-            samples = found(last_dot=True)
+            samples = tar_samples(last_dot=True)
             samples.notes.add(DOTTED, error.reason)
             return samples
     except RecordIOError as error:
@@ -127,10 +127,10 @@ class _TarFile:
         self.choice = replace(self.choice, several=choice.several)
         self.may_have_dots = not (choice.image_field or choice.label_field or last_dot)
         # An ending that no file has: every sample is looked at.
-        every |= bool(replace(choice, several=False).given)
+        every |= bool(replace(choice, several=False).changes)
         self.endings = ["/"] if every else sorted(CONTENTS)
         #: Samples that are not of the usual kind: where the content lies, and the rest; or why not.
-        self.found: dict[int, tuple[WebSample, int, int]] = {}
+        self.web_samples: dict[int, tuple[WebSample, int, int]] = {}
         self.faults: dict[int, str] = {}
         #: Those that lack nothing but a label, and how errors say so.
         self.bare: dict[int, tuple[WebSample, str]] = {}
@@ -175,7 +175,7 @@ class _TarFile:
         most = max(BLOCK, min(MOST_REQUEST, self.mirror.folder.limit // 64))
         window, end, reason = BLOCK, 0, None
         while not scan.is_done:
-            begin, needed = scan.wanted
+            begin, needed = scan.next_range
             window = min(2 * window, most) if begin < end + BLOCK else BLOCK
             end = min(max(needed, begin // BLOCK * BLOCK + window), len(self.view))
             with self.mirror.pin_bytes(begin, end):
@@ -256,7 +256,7 @@ class _TarFile:
         except LabelError as error:
             self.faults[row] = error.reason
             return
-        self.found[row] = (sample, *sample.content)
+        self.web_samples[row] = (sample, *sample.content)
         self.left_out.update(sample.left_out)
 
     def _look_at_orphan(self, key: str, files: dict[str, Any]) -> None:
@@ -299,10 +299,10 @@ class _TarFile:
     def _settle_bare(self, count: int) -> None:
         """Give samples without label the label 0 if none of the file has one."""
         # All others had labels that were read without a look.
-        self.has_labels |= len(self.bare) + len(self.faults) + len(self.found) < count
+        self.has_labels |= len(self.bare) + len(self.faults) + len(self.web_samples) < count
         for row, (sample, reason) in self.bare.items():
             if not self.has_labels:
-                self.found[row] = (sample, *sample.content)
+                self.web_samples[row] = (sample, *sample.content)
                 self.left_out.update(sample.left_out)
                 continue
             self.faults[row] = reason
@@ -318,8 +318,8 @@ class _TarFile:
         offsets, sizes, labels, names, name_starts = scan.tables()
         starts = None
         self._settle_bare(len(offsets))
-        if self.found:
-            for row, (sample, offset, size) in self.found.items():
+        if self.web_samples:
+            for row, (sample, offset, size) in self.web_samples.items():
                 offsets[row], sizes[row] = offset, size
                 labels[row] = sample.labels[0] if sample.labels else 0
             names, name_starts = self._names(names, name_starts)
@@ -335,15 +335,15 @@ class _TarFile:
             if starts is not None:
                 starts = np.append(starts, starts[-1] + 1)
         left_out = self.left_out + collections.Counter(scan.left_out())
-        found = ContainedSamples(
+        samples = ContainedSamples(
             offsets, sizes, labels, starts, names, name_starts,
             faults={**self.faults, **damage}, left_out=_few(left_out), damage=damage,
             notes=self.notes, labelled=self._is_labelled(),
         )  # fmt: skip
-        several = {row: s.images for row, (s, *_) in self.found.items() if len(s.images) > 1}
+        several = {row: s.images for row, (s, *_) in self.web_samples.items() if len(s.images) > 1}
         if several and not self.is_field:
-            _set_images(found, several)
-        return found
+            _set_images(samples, several)
+        return samples
 
     def _is_labelled(self) -> bool | None:
         """Tell whether samples have labels; None where that is not known, or not asked."""
@@ -354,7 +354,7 @@ class _TarFile:
     def _names(self, names: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put the names of the samples that were looked at among the others."""
         lengths, pieces, at = np.diff(starts), [], 0
-        for row, (sample, *_) in sorted(self.found.items()):
+        for row, (sample, *_) in sorted(self.web_samples.items()):
             name = sample.name.encode("utf-8", "surrogateescape")
             pieces += [names[at : starts[row]].tobytes(), name]
             at, lengths[row] = starts[row], len(name)
@@ -363,7 +363,7 @@ class _TarFile:
 
     def _all_labels(self, firsts: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Put the labels of samples with several among those that have one."""
-        several = {row: s.labels for row, (s, *_) in self.found.items() if len(s.labels) > 1}
+        several = {row: s.labels for row, (s, *_) in self.web_samples.items() if len(s.labels) > 1}
         if not several:
             return firsts, None
         counts = np.ones(len(firsts), np.int64)
@@ -383,16 +383,16 @@ def _may_be_image(kind: str) -> bool:
     return kind == "others" or (last in CONTENTS and stem[-1:].isdecimal())
 
 
-def _set_images(found: ContainedSamples, several: dict[int, Sequence[Any]]) -> None:
+def _set_images(samples: ContainedSamples, several: dict[int, Sequence[Any]]) -> None:
     """Take the images of samples that have several; all others have one."""
-    counts = np.ones(len(found), np.int64)
+    counts = np.ones(len(samples), np.int64)
     counts[list(several)] = [len(images) for images in several.values()]
     first = np.append(0, np.cumsum(counts))
-    offsets, sizes = np.repeat(found.offsets, counts), np.repeat(found.sizes, counts)
+    offsets, sizes = np.repeat(samples.offsets, counts), np.repeat(samples.sizes, counts)
     for row, images in several.items():
         own = slice(first[row], first[row + 1])
         offsets[own], sizes[own] = np.array(images, np.int64).T
-    found.set_images(counts, offsets, sizes)
+    samples.set_images(counts, offsets, sizes)
 
 
 def _few(counts: collections.Counter[str]) -> dict[str, int]:

@@ -151,15 +151,15 @@ static inline int64_t tar_padded(int64_t size) {
 
 /* Whether a part of a path is hidden, or made by a system; see `recordio.containers.names`. */
 static inline int tar_is_system_part(const uint8_t* part, size_t size) {
-    static const char* const known[] = {"#recycle",   "$recycle.bin", "@eadir",
+    static const char* const names[] = {"#recycle",   "$recycle.bin", "@eadir",
                                         "@recycle",   "__macosx",     "desktop.ini",
                                         "lost+found", "thumbs.db",    "system volume information"};
     if (part[0] == '.') return size > 2 || (size == 2 && part[1] != '.');
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t j = 0;
-        if (strlen(known[i]) != size) continue;
+        if (strlen(names[i]) != size) continue;
         while (j < size &&
-               (part[j] >= 'A' && part[j] <= 'Z' ? part[j] + 32 : part[j]) == (uint8_t)known[i][j])
+               (part[j] >= 'A' && part[j] <= 'Z' ? part[j] + 32 : part[j]) == (uint8_t)names[i][j])
             j++;
         if (j == size) return 1;
     }
@@ -182,9 +182,9 @@ static inline int tar_split(const uint8_t* name, size_t size, int last_dot, size
     size_t last = size;
     while (last > *begin && name[last - 1] != '/')
         last--;
-    const uint8_t* found = (const uint8_t*)memchr(name + last, '.', size - last);
-    if (!found || tar_is_system(name, size)) return 0;
-    *dot = (size_t)(found - name);
+    const uint8_t* first_dot = (const uint8_t*)memchr(name + last, '.', size - last);
+    if (!first_dot || tar_is_system(name, size)) return 0;
+    *dot = (size_t)(first_dot - name);
     for (size_t i = *dot; last_dot && i + 1 < size; i++) {
         if (name[i] == '.') *dot = i;
     }
@@ -262,11 +262,11 @@ static inline void tar_forget(tar_scan* scan) {
 /* -- samples ------------------------------------------------------------------------------------ */
 
 static inline int tar_tally_one(tar_scan* scan, const uint8_t* ending, size_t size) {
-    tar_tally* found = (tar_tally*)scan->tallies.data;
-    size_t count = scan->tallies.size / sizeof *found;
+    tar_tally* tally = (tar_tally*)scan->tallies.data;
+    size_t count = scan->tallies.size / sizeof *tally;
     for (size_t i = 0; i < count; i++) {
-        if (found[i].size == (int32_t)size && !memcmp(found[i].ending, ending, size)) {
-            found[i].count++;
+        if (tally[i].size == (int32_t)size && !memcmp(tally[i].ending, ending, size)) {
+            tally[i].count++;
             return 1;
         }
     }
@@ -274,10 +274,10 @@ static inline int tar_tally_one(tar_scan* scan, const uint8_t* ending, size_t si
         scan->other_kinds++;
         return 1;
     }
-    found = (tar_tally*)tar_add(&scan->tallies, sizeof *found);
-    if (!found) return 0;
-    found->count = 1, found->size = (int32_t)size;
-    memcpy(found->ending, ending, size);
+    tally = (tar_tally*)tar_add(&scan->tallies, sizeof *tally);
+    if (!tally) return 0;
+    tally->count = 1, tally->size = (int32_t)size;
+    memcpy(tally->ending, ending, size);
     return 1;
 }
 

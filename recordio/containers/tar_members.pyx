@@ -51,7 +51,7 @@ cdef class TarScan:
     """A scan of a file of some size, whose contents end in one of some suffixes without a dot.
 
     Names are split at the first dot of the last component, or with `last_dot` at the last one.
-    `run` goes on until it needs bytes that are not there, which `wanted` says.
+    `run` goes on until it needs bytes that are not there, which `next_range` says.
     """
 
     cdef tar_scan scan
@@ -70,7 +70,7 @@ cdef class TarScan:
         tar_free(&self.scan)
 
     @property
-    def wanted(self):
+    def next_range(self):
         """The range of bytes that is needed to go on."""
         return self.scan.want_begin, self.scan.want_end
 
@@ -136,7 +136,7 @@ cdef class TarScan:
         cdef const uint8_t* texts = self.scan.texts.data
         cdef size_t i
         cdef int64_t j
-        found = []
+        samples = []
         for i in range(self.scan.hard.size // sizeof(tar_hard)):
             files = [
                 (
@@ -147,9 +147,9 @@ cdef class TarScan:
                 )
                 for j in range(one[i].first_part, one[i].first_part + one[i].parts)
             ]
-            found.append((one[i].row, _text(texts + one[i].key, one[i].key_size), files))
+            samples.append((one[i].row, _text(texts + one[i].key, one[i].key_size), files))
         self.scan.hard.size = 0
-        return found
+        return samples
 
     def tables(self):
         """Take what was found: offsets, sizes, labels, names, and where each begins and ends."""
@@ -180,7 +180,7 @@ cdef str _text(const uint8_t* text, int64_t size):
     return PyBytes_FromStringAndSize(<const char*>text, size).decode("utf-8", "surrogateescape")
 
 
-cdef class _Found:
+cdef class _TableOwner:
     """A table that was taken from a scan."""
 
     cdef tar_table table
@@ -194,10 +194,10 @@ cdef class _Found:
 
 cdef _take(tar_table* table, dtype):
     """Take a table away from a scan, without a copy."""
-    cdef _Found found = _Found()
-    found.table = table[0]
+    cdef _TableOwner owner = _TableOwner()
+    owner.table = table[0]
     table.data, table.size, table.capacity = NULL, 0, 0
-    return np.frombuffer(found, dtype) if found.table.size else np.empty(0, dtype)
+    return np.frombuffer(owner, dtype) if owner.table.size else np.empty(0, dtype)
 
 
 def split_name(str name):

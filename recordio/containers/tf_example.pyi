@@ -34,5 +34,5 @@ def find_examples(
     boxes_first: bool = False,
 ) -> tuple[int, int, int]: ...
 def decode_example(
-    data: Buffer, wanted: Collection[str] | None = None
+    data: Buffer, names: Collection[str] | None = None
 ) -> dict[str, list[bytes] | list[float] | list[int]]: ...

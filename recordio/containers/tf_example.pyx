@@ -166,16 +166,16 @@ cdef struct Names:
 cdef tuple BOX_NAMES = tuple(name.encode() for name in BOX_KEYS)
 
 
-cdef int fill_names(Names* wanted, tuple contents, tuple labels) except -1:
+cdef int fill_names(Names* table, tuple contents, tuple labels) except -1:
     """Point at names, which have to live on."""
     cdef bytes name
-    wanted.contents, wanted.labels, wanted.all = <int>len(contents), <int>len(labels), 0
+    table.contents, table.labels, table.all = <int>len(contents), <int>len(labels), 0
     for name in contents + labels + (BOX_NAMES if labels else ()):
-        if wanted.all == MOST_NAMES:
+        if table.all == MOST_NAMES:
             raise ValueError(f"more than {MOST_NAMES} names")
-        wanted.names[wanted.all].text = <const uint8_t*><char*>name
-        wanted.names[wanted.all].size = len(name)
-        wanted.all += 1
+        table.names[table.all].text = <const uint8_t*><char*>name
+        table.names[table.all].size = len(name)
+        table.all += 1
     return 0
 
 
@@ -183,10 +183,10 @@ cdef bint is_name(const Name* name, const uint8_t* text, int64_t size) noexcept 
     return name.size == size and memcmp(name.text, text, size) == 0
 
 
-cdef int key_of(const Names* wanted, const uint8_t* name, int64_t size) noexcept nogil:
+cdef int key_of(const Names* table, const uint8_t* name, int64_t size) noexcept nogil:
     cdef int i
-    for i in range(wanted.all):
-        if is_name(&wanted.names[i], name, size):
+    for i in range(table.all):
+        if is_name(&table.names[i], name, size):
             return i
     return -1
 
@@ -201,7 +201,7 @@ cdef int first_there(const Value* values, int begin, int end) noexcept nogil:
 
 
 cdef int examine(
-    const uint8_t* data, int64_t size, const Names* wanted, int64_t* begin, int64_t* end,
+    const uint8_t* data, int64_t size, const Names* table, int64_t* begin, int64_t* end,
     float* label
 ) noexcept nogil:
     """Find content and label of one example, or the content alone if no label is wanted.
@@ -212,7 +212,7 @@ cdef int examine(
     cdef Entry entry
     cdef Value[MOST_NAMES] values
     cdef int[MOST_NAMES] list_kinds
-    cdef int i, key, content, status, named = wanted.contents + wanted.labels
+    cdef int i, key, content, status, named = table.contents + table.labels
     cdef int64_t at = 0, inner
     cdef bint has_boxes = False, has_lists = False
     for i in range(named):
@@ -233,7 +233,7 @@ cdef int examine(
                 continue
             if read_entry(data, field.begin, field.end, &entry) != FOUND:
                 return IS_ODD
-            key = key_of(wanted, data + entry.name, entry.name_end - entry.name)
+            key = key_of(table, data + entry.name, entry.name_end - entry.name)
             if key >= named:
                 has_boxes = True
             elif key >= 0:
@@ -245,15 +245,15 @@ cdef int examine(
             return IS_ODD
     if status != END:
         return IS_ODD
-    content = first_there(values, 0, wanted.contents)
+    content = first_there(values, 0, table.contents)
     if content < 0 or values[content].count != 1 or list_kinds[content] != BYTES_LIST:
         return IS_ODD
     begin[0], end[0] = values[content].begin, values[content].end
-    if not wanted.labels:
+    if not table.labels:
         return IS_UNLABELLED
-    if has_lists or (has_boxes and wanted.boxes_first):
+    if has_lists or (has_boxes and table.boxes_first):
         return IS_ODD
-    key = first_there(values, wanted.contents, named)
+    key = first_there(values, table.contents, named)
     if key < 0:
         return IS_ODD if has_boxes else IS_UNLABELLED
     if values[key].count != 1 or list_kinds[key] == BYTES_LIST:
@@ -285,9 +285,9 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
     cdef uint64_t length
     cdef uint32_t check
     cdef int status = 0
-    cdef Names wanted
-    fill_names(&wanted, contents, names)
-    wanted.boxes_first = boxes_first
+    cdef Names table
+    fill_names(&table, contents, names)
+    table.boxes_first = boxes_first
     if not 0 <= at <= end <= len(view) or spans.shape[1] != 4:
         raise ValueError("the range must lie in the view, and a row of spans must have four values")
     with nogil:
@@ -308,7 +308,7 @@ def find_examples(view, int64_t at, int64_t end, int64_t[:, ::1] spans, float[::
             spans[count, 2], spans[count, 3] = 0, -1
             labels[count] = 0
             kinds[count] = examine(
-                base + data, <int64_t>length, &wanted, &spans[count, 2], &spans[count, 3],
+                base + data, <int64_t>length, &table, &spans[count, 2], &spans[count, 3],
                 &labels[count]
             )
             if spans[count, 3] >= 0:
@@ -365,23 +365,23 @@ cdef int _check(int status) except -1:
     return 0
 
 
-def decode_example(data, wanted=None):
+def decode_example(data, names=None):
     """Read a serialized example: the values of its features.
 
-    Only `wanted` features have values, by default all.  Floats are 32-bit floats, integers 64-bit
-    ones.  The feature lists of a SequenceExample have none.
+    Only the features `names` have values, by default all.  Floats are 32-bit floats, integers
+    64-bit ones.  The feature lists of a SequenceExample have none.
     """
     cdef const uint8_t* base = address_of(memoryview(data))
     cdef Field features, field
     cdef Entry entry
     cdef int64_t at = 0, inner, size = len(data)
     cdef int status
-    found = {}
+    values = {}
     while True:
         status = next_field(base, &at, size, &features)
         _check(status)
         if status == END:
-            return found
+            return values
         if features.kind != BYTES or features.number not in (FEATURES, FEATURE_LISTS):
             continue
         inner = features.begin
@@ -395,8 +395,8 @@ def decode_example(data, wanted=None):
             _check(read_entry(base, field.begin, field.end, &entry))
             name = base[entry.name:entry.name_end].decode("utf-8", "replace")
             if features.number == FEATURE_LISTS:
-                found.setdefault(name, [])
-            elif entry.list_kind and (wanted is None or name in wanted):
-                found[name] = read_list(base, &entry)
+                values.setdefault(name, [])
+            elif entry.list_kind and (names is None or name in names):
+                values[name] = read_list(base, &entry)
             else:
-                found[name] = []
+                values[name] = []

@@ -144,9 +144,9 @@ def scan(
     view = file.map() if mirror is None else mirror.view
     field = choice.field
     feature = _features_of(file, settings, choice).get(field, field) if field else ""
-    found = _Found(feature, choice)
+    tables = _Tables(feature, choice)
     contents, names = (
-        tuple(one.encode() for one in some) for some in (found.images, found.labels_in)
+        tuple(one.encode() for one in some) for some in (tables.images, tables.labels_in)
     )
     at, status, size = 0, 0, len(view)
     window = size if mirror is None else WINDOW
@@ -160,7 +160,7 @@ def scan(
             count, following, status = find_examples(
                 view, at, stop, spans, labels, kinds, contents, names, choice.boxes
             )
-            found.add(view, spans[:count], labels[:count], kinds[:count])
+            tables.add(view, spans[:count], labels[:count], kinds[:count])
         if status == CUT and stop < size:  # not of the file, but of the window
             status = 0
             window = WINDOW if following > at else 2 * window
@@ -168,8 +168,8 @@ def scan(
     if is_lost(view):
         raise TruncatedRecordError(LOST, path=redacted_url(file.name))
     if status:
-        found.add_damage(_damage(view, at, status, redacted_url(file.name)), at)
-    return found.samples()
+        tables.add_damage(_damage(view, at, status, redacted_url(file.name)), at)
+    return tables.samples()
 
 
 def _fields(
@@ -191,7 +191,7 @@ def _features_of(
         features = decode_example(file.first_bytes(HEAD + length, settings)[HEAD:])
     except RecordIOError:
         return {}
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     taken = {*WANTED, choice.label_field}
     if choice.image_field:
         taken = taken - {*IMAGES} | {choice.image_field}
@@ -199,8 +199,8 @@ def _features_of(
         short = name.replace("/", "_")
         is_field = name not in taken and short.isascii() and short.isidentifier()
         if is_field and len(values) == 1 and isinstance(values[0], bytes):
-            found.setdefault(short, name)
-    return found
+            fields.setdefault(short, name)
+    return fields
 
 
 def _damage(view: memoryview, at: int, status: int, path: str) -> str:
@@ -230,7 +230,7 @@ def _damage(view: memoryview, at: int, status: int, path: str) -> str:
     )
 
 
-class _Found:
+class _Tables:
     """The tables of a file as they grow; with a `feature` those of a field."""
 
     def __init__(self, feature: str = "", choice: Choice = USUAL) -> None:
@@ -271,19 +271,19 @@ class _Found:
         for row in np.flatnonzero(kinds == ODD).tolist():
             number = self.count + row
             try:
-                found = self._looked_at(view[int(spans[row, 0]) + HEAD : int(spans[row, 1])])
+                row_labels = self._looked_at(view[int(spans[row, 0]) + HEAD : int(spans[row, 1])])
             except RecordIOError as error:
                 self.has_labels |= isinstance(error, LabelError)
                 self.faults[number] = error.reason
                 begins[row], sizes[row] = spans[row, 0], NO_CONTENT
                 continue
-            self.has_labels |= found is not None
-            if found is None:
+            self.has_labels |= row_labels is not None
+            if row_labels is None:
                 self.unlabelled.append(number)
-            elif len(found) == 1:
-                labels[row] = found[0]
+            elif len(row_labels) == 1:
+                labels[row] = row_labels[0]
             else:
-                self.lists[number] = found
+                self.lists[number] = row_labels
         self.offsets.append(begins)
         self.sizes.append(sizes)
         self.labels.append(labels)
@@ -329,9 +329,9 @@ class _Found:
         if contents and all(kind_of(content) == "other" for content in contents):
             sides = [features.get(first_named(features, some) or "") for some in (HEIGHTS, WIDTHS)]
             sides.append(features.get(first_named(features, CHANNELS) or "") or [1])
-            known = [side[0] for side in sides if side and isinstance(side[0], int)]
+            shape = [side[0] for side in sides if side and isinstance(side[0], int)]
             name = next((name for name in self.images if name in features), "image")
-            check_not_pixels(contents[0], name, known if len(known) == len(sides) else ())
+            check_not_pixels(contents[0], name, shape if len(shape) == len(sides) else ())
         self.numbers = [
             name
             for name, values in features.items()

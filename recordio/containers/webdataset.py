@@ -93,8 +93,8 @@ class PartChoice:
 
     def chosen(self, endings: Iterable[str]) -> str:
         """Return the ending of the content among those of a sample; "" if none may be it."""
-        found = [ending for ending in endings if self.is_content(ending)]
-        return next((ending for ending in found if "." not in ending), found[0] if found else "")
+        contents = [ending for ending in endings if self.is_content(ending)]
+        return next((one for one in contents if "." not in one), contents[0] if contents else "")
 
     def images(self, endings: Iterable[str]) -> list[str]:
         """Return the endings of all contents of a sample, in their order.
@@ -111,12 +111,12 @@ class PartChoice:
         if not self.several or self.content or not chosen:
             return [chosen] if chosen else []
         numbered = {one: _number_of(one) for one in endings if self.is_content(one)}
-        known = _number_of(chosen)
-        if known is None and "." in chosen:
+        own_number = _number_of(chosen)
+        if own_number is None and "." in chosen:
             return [chosen]
-        name = "" if known is None else known[0]
-        found = sorted((n[1], one) for one, n in numbered.items() if n is not None and n[0] == name)
-        return [chosen] * (known is None) + [one for _, one in found]
+        name = "" if own_number is None else own_number[0]
+        neighbours = sorted((n[1], one) for one, n in numbered.items() if n and n[0] == name)
+        return [chosen] * (own_number is None) + [one for _, one in neighbours]
 
     def has_dots(self, endings: Iterable[str]) -> bool:
         """Tell whether the files of a sample are several samples; see `has_dotted_names`.
@@ -149,8 +149,8 @@ class PartChoice:
         """
         chosen = self.chosen(files)
         if not chosen:
-            wanted = self.content.lower().removeprefix(".")
-            what = f"no .{wanted} file" if wanted else "no image or .npy file"
+            own_ending = self.content.lower().removeprefix(".")
+            what = f"no .{own_ending} file" if own_ending else "no image or .npy file"
             raise RecordIOError(
                 f"the sample has {what}, only {', '.join(f'.{ending}' for ending in files)}; files "
                 "of a sample must follow one another"
@@ -184,7 +184,7 @@ class PartChoice:
         if not refused:
             refused = (
                 f"the sample has no label file .{endings[0]}, only"
-                f" {', '.join(f'.{known}' for known in files)}"
+                f" {', '.join(f'.{ending}' for ending in files)}"
             )
         foreign = [ending for ending in files if ending.endswith(".cls")]
         if foreign and not self.label:
@@ -272,8 +272,8 @@ def has_dotted_names(endings: Iterable[str]) -> bool:
 def _number_of(ending: str) -> tuple[str, int] | None:
     """Return the name and the number before a content's ending; None where there is no number."""
     stem = ending.rpartition(".")[0]
-    found = re.fullmatch(r"(.*?)([0-9]{1,9})", stem)
-    return None if found is None else (found[1], int(found[2]))
+    match = re.fullmatch(r"(.*?)([0-9]{1,9})", stem)
+    return None if match is None else (match[1], int(match[2]))
 
 
 def ending_fields(left_out: Iterable[str]) -> list[str]:
@@ -313,10 +313,10 @@ def _is_vector(values: Any) -> bool:
 def _numbers_in(text: bytes, ending: str) -> list[float]:
     """Read the numbers of a file with labels in text, at least one."""
     words = text.decode("utf-8", "replace").split()
-    found = [number(word) for word in words]
-    for word, value in zip(words, found, strict=True):
+    values = [number(word) for word in words]
+    for word, value in zip(words, values, strict=True):
         if value is None:
             raise RecordIOError(f"its .{ending} file holds {word:.60}, which is no finite number")
-    if not found:
+    if not values:
         raise RecordIOError(f"its .{ending} file is empty")
-    return [value for value in found if value is not None]
+    return [value for value in values if value is not None]

@@ -93,24 +93,24 @@ def _scan(
     path = redacted_url(file.name)
     members, directory = _directory(file, settings)
     odd: Counter[str] = Counter()
-    found, by_name = _images(members, path, odd, accepted_by(choice))
-    if not found.images:
-        raise nothing_found(path, "the archive holds no", found)
+    image_names, by_name = _images(members, path, odd, accepted_by(choice))
+    if not image_names.images:
+        raise nothing_found(path, "the archive holds no", image_names)
     view = file.map() if file.is_local else None
     if choice.field:
-        return _field_members(file, members, directory, view, found, by_name, choice.field)
-    names = found.images
+        return _field_members(file, members, directory, view, image_names, by_name, choice.field)
+    names = image_names.images
     samples = _samples([(name, by_name[name]) for name in names], members, directory, view)
     labels, samples.classes = labels_by_folder(names)
     samples.labels = np.array(labels, np.float32)
-    samples.left_out = {**found.counted(), **odd}
-    found.note_others()
-    samples.notes = found.notes
+    samples.left_out = {**image_names.counted(), **odd}
+    image_names.note_others()
+    samples.notes = image_names.notes
     return samples
 
 
 def _samples(
-    found: Sequence[tuple[str, zipfile.ZipInfo | None]],
+    entries: Sequence[tuple[str, zipfile.ZipInfo | None]],
     members: Sequence[zipfile.ZipInfo],
     directory: int,
     view: memoryview | None,
@@ -120,17 +120,17 @@ def _samples(
     No two have the same offset, by which they are read; one that cannot be read has any.
     """
     faults: dict[int, str] = {}
-    offsets, sizes = [0] * len(found), [NO_CONTENT] * len(found)
-    packed = [True] * len(found)
+    offsets, sizes = [0] * len(entries), [NO_CONTENT] * len(entries)
+    packed = [True] * len(entries)
     # Damage says offsets of 64 bits without a sign.
     begins = np.unique([min(info.header_offset, directory) for info in members])
     placed = [
-        directory if info is None else min(info.header_offset, directory) for _, info in found
+        directory if info is None else min(info.header_offset, directory) for _, info in entries
     ]
     ends = np.append(begins, directory)[np.searchsorted(begins, placed, "right")].tolist()
     last = -1
-    for row in sorted(range(len(found)), key=placed.__getitem__):
-        name, info = found[row]
+    for row in sorted(range(len(entries)), key=placed.__getitem__):
+        name, info = entries[row]
         offset = placed[row]
         try:
             if info is None:
@@ -148,10 +148,10 @@ def _samples(
             offset = max(offset, last + 1)
         offsets[row] = last = offset
     samples = ContainedSamples.of(
-        offsets, sizes, [()] * len(found), [name for name, _ in found], faults=faults
+        offsets, sizes, [()] * len(entries), [name for name, _ in entries], faults=faults
     )
     samples.packed = np.array(packed)
-    samples.checks = np.array([0 if info is None else info.CRC for _, info in found], np.uint32)
+    samples.checks = np.array([0 if info is None else info.CRC for _, info in entries], np.uint32)
     return samples
 
 
@@ -167,13 +167,13 @@ def _field_members(
     """Find the members of a field; JSON among them is read, as it may have boxes or points."""
     files = fields_of_stems(images.beside, images.images).get(field, {})
     stems = list(map(stem_of, images.images))
-    found = [
+    entries = [
         (files[stem], by_name[files[stem]]) if stem in files else (f"{stem}.{field}", None)
         for stem in stems
     ]
-    samples = _samples(found, members, directory, view)
-    rows, labels = ZipRows(file, samples), [[0.0] for _ in found]
-    for row, (name, _) in enumerate(found):
+    samples = _samples(entries, members, directory, view)
+    rows, labels = ZipRows(file, samples), [[0.0] for _ in entries]
+    for row, (name, _) in enumerate(entries):
         if has_rows(name) and 0 <= samples.sizes[row] <= MOST_ROWS:
             try:
                 content = rows.read(int(samples.offsets[row]))
@@ -191,8 +191,8 @@ def _fields(
 ) -> list[str]:
     """List the fields that members beside the images are."""
     members = _directory(file, settings)[0]
-    found, _ = _images(members, redacted_url(file.name), Counter(), accepted_by(choice))
-    return sorted(fields_of_stems(found.beside, found.images))
+    image_names, _ = _images(members, redacted_url(file.name), Counter(), accepted_by(choice))
+    return sorted(fields_of_stems(image_names.beside, image_names.images))
 
 
 def _images(
@@ -204,7 +204,7 @@ def _images(
     """
     notes = Notes()
     seen: set[str] = set()
-    found: dict[str, zipfile.ZipInfo] = {}
+    by_name: dict[str, zipfile.ZipInfo] = {}
     for name, info in named_members(members, notes):
         suffix = suffix_of(name)
         if note_system_name(name, notes, seen) or name.endswith("/"):
@@ -219,19 +219,19 @@ def _images(
         elif suffix in accepted and not fits_in_list(name):
             reason = "names that a list line cannot hold"
         else:
-            if name in found:
+            if name in by_name:
                 notes.add(REPLACED, name)
                 odd["replaced by a later file of the same name"] += 1
-            found[name] = info  # unpacking would write it again, too
+            by_name[name] = info  # unpacking would write it again, too
             continue
         odd[reason] += 1
         if suffix in accepted:
             notes.add(f"images were left out: {reason}", name)
     images: list[str] = []
     others: list[str] = []
-    for name in sorted(found, key=lambda name: found[name].header_offset):
+    for name in sorted(by_name, key=lambda name: by_name[name].header_offset):
         (images if suffix_of(name) in accepted else others).append(name)
-    return choose_images(images, others, notes), found
+    return choose_images(images, others, notes), by_name
 
 
 def named_members(

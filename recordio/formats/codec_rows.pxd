@@ -19,7 +19,7 @@ cdef struct Codec:
     # Size and orientation as stored.
     OpenStatus (*open)(Codec* codec, const uint8_t* data, size_t size,
                        ImageInfo* info) noexcept nogil
-    int (*start)(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil
+    int (*start)(const Codec* codec, int denominator, const Rectangle* area) noexcept nogil
     int (*rows)(void* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) noexcept nogil
     bint (*finish)(void* decoder) noexcept nogil    # whether the image was sound
     # Why the last call failed, in MESSAGE_SIZE bytes.

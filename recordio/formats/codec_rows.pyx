@@ -58,11 +58,11 @@ cdef int open_image(RowSource* source, const uint8_t* data, size_t size, ImageIn
     return opened
 
 
-cdef int start_image(RowSource* source, int denominator, const Rectangle* wanted,
+cdef int start_image(RowSource* source, int denominator, const Rectangle* area,
                      Outcome* outcome) noexcept nogil:
     cdef Codec* codec = <Codec*>source.state
     cdef double begin = sync_now()
-    cdef int status = codec.start(codec, denominator, wanted)
+    cdef int status = codec.start(codec, denominator, area)
     seconds_add(&source.seconds, sync_now() - begin)
     return fail(codec, status, outcome)
 
@@ -104,7 +104,7 @@ def decode(CodecRows rows not None, data, region=None, int denominator=1):
     cdef RowSource* source = &rows.source
     cdef ImageInfo info
     cdef Outcome outcome
-    cdef Rectangle wanted
+    cdef Rectangle area
     cdef int opened, channels = abs(rows.codec.channels)
     cdef bint failed
     if content is None:
@@ -119,24 +119,24 @@ def decode(CodecRows rows not None, data, region=None, int denominator=1):
             raise_error(&rows.codec, &outcome)
         if orient_exchanges_sides(info.orientation):
             info.width, info.height = info.height, info.width
-        wanted.x = wanted.y = 0
-        wanted.width = (info.width + denominator - 1) // denominator
-        wanted.height = (info.height + denominator - 1) // denominator
+        area.x = area.y = 0
+        area.width = (info.width + denominator - 1) // denominator
+        area.height = (info.height + denominator - 1) // denominator
         if region is not None:
-            wanted.x, wanted.y, wanted.width, wanted.height = region
+            area.x, area.y, area.width, area.height = region
         with nogil:
-            failed = source.start(source, denominator, &wanted, &outcome)
+            failed = source.start(source, denominator, &area, &outcome)
         if failed:
             raise_error(&rows.codec, &outcome)
-        memory = pixels = np.empty((wanted.height, wanted.width * info.pixel_size), np.uint8)
+        memory = pixels = np.empty((area.height, area.width * info.pixel_size), np.uint8)
         with nogil:
-            failed = copy_rows(source, &memory[0, 0], wanted.height, memory.shape[1], &outcome)
+            failed = copy_rows(source, &memory[0, 0], area.height, memory.shape[1], &outcome)
         if failed:
             raise_error(&rows.codec, &outcome)
     finally:
         source.finish(source)
     dtype = np.uint8 if info.pixel_size == channels else np.uint16
-    return pixels.view(dtype).reshape(wanted.height, wanted.width, channels)
+    return pixels.view(dtype).reshape(area.height, area.width, channels)
 
 
 cdef int raise_error(const Codec* codec, Outcome* outcome) except -1:

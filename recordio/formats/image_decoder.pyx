@@ -132,14 +132,14 @@ cdef class _Engine:
     cdef int num_sources
     cdef resample.resampler* resampler
 
-    def __cinit__(self, int channels, bint upright, dict limits, dict wanted):
+    def __cinit__(self, int channels, bint upright, dict limits, dict wishes):
         cdef RowDecoder decoder
         self.resampler = NULL
         if len(CODECS) >= MAX_SOURCES:
             raise ValueError(f"{len(CODECS)} codecs: fewer than {MAX_SOURCES} are possible")
         self.decoders = [codec(channels, upright=upright, **limits) for codec in CODECS]
-        if wanted:
-            self.decoders.insert(0, SpecialRows(channels, upright=upright, **wanted, **limits))
+        if wishes:
+            self.decoders.insert(0, SpecialRows(channels, upright=upright, **wishes, **limits))
         for decoder in self.decoders:
             self.sources[self.num_sources] = &decoder.source
             self.num_sources += 1
@@ -199,13 +199,13 @@ def decode_pixels(data, int channels, bint upright, dict limits, region, int sca
     cdef Target target
     cdef bint sound
     engines = _thread.__dict__
-    wanted = general.wishes(background, strict)
-    key = (channels, upright, tuple(limits.values()), tuple(wanted.items()),
+    wishes = general.wishes(background, strict)
+    key = (channels, upright, tuple(limits.values()), tuple(wishes.items()),
            getenv(b"ITERATORS_JPEG") != NULL)
     # Taken out while it is in use: a finalizer in this thread may come here as well.
     engine = engines.pop(key, None)
     if engine is None:
-        engine = _Engine(channels, upright, limits, wanted)
+        engine = _Engine(channels, upright, limits, wishes)
     outcome.status = outcome.message[0] = 0
     PyObject_GetBuffer(data, &content, PyBUF_SIMPLE)
     try:
@@ -316,9 +316,9 @@ cdef int _aim(Target* target, const Py_buffer* memory, tuple shape, bint planar)
     cdef int i
     if memory.format == NULL or memory.format[0] != b"B" or memory.itemsize != 1:
         raise ValueError("out must be an array of uint8")
-    found = tuple([memory.shape[i] for i in range(memory.ndim)])
-    if found != shape:
-        raise ValueError(f"out has the shape {found}, and the image has {shape}")
+    own_shape = tuple([memory.shape[i] for i in range(memory.ndim)])
+    if own_shape != shape:
+        raise ValueError(f"out has the shape {own_shape}, and the image has {shape}")
     cdef Py_ssize_t height = shape[1 if planar else 0], width = shape[2 if planar else 1]
     cdef Py_ssize_t channels = shape[0 if planar else 2]
     cdef Py_ssize_t stride = memory.strides[1 if planar else 0], plane = memory.strides[0]
@@ -381,10 +381,10 @@ cdef int _run(_Engine engine, RowSource* source, const ImageInfo* info, const Jo
 
 cdef uint8_t* _memory(int width, int height, int channels, Outcome* outcome) noexcept nogil:
     """Take memory for pixels; NULL after a failure."""
-    cdef void* found = malloc(<size_t>width * <size_t>height * <size_t>channels + PIXEL_SLACK)
-    if found == NULL:
+    cdef void* pixels = malloc(<size_t>width * <size_t>height * <size_t>channels + PIXEL_SLACK)
+    if pixels == NULL:
         outcome_fail(outcome, RENDER_MEMORY, b"no memory for the pixels of an image")
-    return <uint8_t*>found
+    return <uint8_t*>pixels
 
 
 cdef int _turn(RowSource* source, const ImageInfo* info, const Job* job, const Target* target,
@@ -409,7 +409,7 @@ cdef int _turn(RowSource* source, const ImageInfo* info, const Job* job, const T
     return outcome.status
 
 
-cdef int _copy(RowSource* source, int denominator, const Rectangle* wanted, int channels,
+cdef int _copy(RowSource* source, int denominator, const Rectangle* area, int channels,
                const Target* target, Outcome* outcome) noexcept nogil:
     """Copy the rows of a rectangle to the target."""
     cdef Rows rows
@@ -417,14 +417,14 @@ cdef int _copy(RowSource* source, int denominator, const Rectangle* wanted, int 
     cdef bint failed
     source.into = target.first if target.plane == 0 else NULL
     source.into_stride = target.stride
-    failed = source.start(source, denominator, wanted, outcome) != 0
+    failed = source.start(source, denominator, area, outcome) != 0
     source.into = NULL
     if failed:
         return outcome.status
-    while y < wanted.height:
+    while y < area.height:
         if source.next(source, &rows, outcome):
             return outcome.status
-        _place(rows.first, rows.stride, rows.count, wanted.width, channels, target, y)
+        _place(rows.first, rows.stride, rows.count, area.width, channels, target, y)
         y += rows.count
     return 0
 
@@ -432,17 +432,17 @@ cdef int _copy(RowSource* source, int denominator, const Rectangle* wanted, int 
 cdef int _resize(_Engine engine, RowSource* source, const Job* job, const Target* target,
                  Outcome* outcome) noexcept nogil:
     """Push the rows through the resampler, which writes to a target that is interleaved."""
-    cdef Rectangle wanted
+    cdef Rectangle area
     cdef Rows rows
     cdef int y = 0, i
     if resample.resampler_begin(engine.resampler, resample.RESAMPLE_AREA, &job.across, &job.down,
                                 job.channels, target.first, target.stride):
         return outcome_fail(outcome, RENDER_MEMORY, b"no memory to resize an image")
-    resample.resampler_source(engine.resampler, &wanted.x, &wanted.y, &wanted.width,
-                              &wanted.height)
-    if source.start(source, job.denominator, &wanted, outcome):
+    resample.resampler_source(engine.resampler, &area.x, &area.y, &area.width,
+                              &area.height)
+    if source.start(source, job.denominator, &area, outcome):
         return outcome.status
-    while y < wanted.height:
+    while y < area.height:
         if source.next(source, &rows, outcome):
             return outcome.status
         for i in range(rows.count):

@@ -71,9 +71,9 @@ static inline enum jpeg_work check_scan(int number, const jpeg_limits* limits, i
                                                             : JPEG_WORK_OK;
 }
 
-static inline void explain_work(enum jpeg_work found, const jpeg_limits* limits, int width, int height,
+static inline void explain_work(enum jpeg_work work, const jpeg_limits* limits, int width, int height,
                                 char* message, size_t size) {
-    if (found == JPEG_WORK_SCANS)
+    if (work == JPEG_WORK_SCANS)
         snprintf(message, size,
                  "more than %lld scans; raise max_scans to allow them, or write it again with fewer",
                  (long long)limits->most[JPEG_MAX_SCANS]);

@@ -37,7 +37,7 @@ cdef extern from "recordio/formats/jpeg_segments.h" nogil:
         int orientation
 
     jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) noexcept
-    int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) noexcept
+    int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* outline) noexcept
     int read_exif_orientation(const uint8_t* data, size_t size) noexcept
 
 cdef extern from "recordio/formats/jpeg_limits.h" nogil:
@@ -51,7 +51,7 @@ cdef extern from "recordio/formats/jpeg_limits.h" nogil:
 
     jpeg_work count_scans(const uint8_t* data, size_t size, const jpeg_limits* limits, int width,
                           int height) noexcept
-    void explain_work(jpeg_work found, const jpeg_limits* limits, int width, int height,
+    void explain_work(jpeg_work work, const jpeg_limits* limits, int width, int height,
                       char* message, size_t size) noexcept
     void explain_pixels(const jpeg_limits* limits, int width, int height, char* message,
                         size_t size) noexcept
@@ -82,21 +82,21 @@ def check_limits(data, **limits):
     """Refuse a JPEG image that takes too long to decode, and let other formats through."""
     cdef const uint8_t[::1] view = _jpeg_of(data)
     cdef jpeg_limits most
-    cdef jpeg_outline found
+    cdef jpeg_outline outline
     cdef jpeg_work work
     cdef char message[MESSAGE_SIZE]
     load_limits(&most, limits)
     if view is None:
         return
     with nogil:
-        read_jpeg_outline(&view[0], view.shape[0], &found)
-    if <int64_t>found.width * found.height > most.most[JPEG_MAX_PIXELS]:
-        explain_pixels(&most, found.width, found.height, message, MESSAGE_SIZE)
+        read_jpeg_outline(&view[0], view.shape[0], &outline)
+    if <int64_t>outline.width * outline.height > most.most[JPEG_MAX_PIXELS]:
+        explain_pixels(&most, outline.width, outline.height, message, MESSAGE_SIZE)
         raise ImageDecodeError("the JPEG image is too large: " + message.decode("ascii"))
     with nogil:
-        work = count_scans(&view[0], view.shape[0], &most, found.width, found.height)
+        work = count_scans(&view[0], view.shape[0], &most, outline.width, outline.height)
     if work != JPEG_WORK_OK:
-        explain_work(work, &most, found.width, found.height, message, MESSAGE_SIZE)
+        explain_work(work, &most, outline.width, outline.height, message, MESSAGE_SIZE)
         raise ImageDecodeError("the JPEG image is suspicious: " + message.decode("ascii"))
 
 
@@ -106,15 +106,15 @@ def jpeg_facts(data):
     The first frame header counts.
     """
     cdef const uint8_t[::1] view = _jpeg_of(data)
-    cdef jpeg_outline found
+    cdef jpeg_outline outline
     if view is None:
         return None
     with nogil:
-        read_jpeg_outline(&view[0], view.shape[0], &found)
-    if found.frame == 0:
+        read_jpeg_outline(&view[0], view.shape[0], &outline)
+    if outline.frame == 0:
         return None
-    return (found.width, found.height, found.orientation or 1, found.bits, found.components,
-            found.frame & 3 == 2)
+    return (outline.width, outline.height, outline.orientation or 1, outline.bits,
+            outline.components, outline.frame & 3 == 2)
 
 
 def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins not None,
@@ -126,12 +126,12 @@ def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins n
     there, or they hold no JPEG image.
     """
     cdef Py_ssize_t row, begin, end, count = heads.shape[0]
-    cdef jpeg_outline found
+    cdef jpeg_outline outline
     cdef const uint8_t* data
     if not count == begins.shape[0] == ends.shape[0] == sizes.shape[0] or sizes.shape[1] != 2:
         raise ValueError("a row needs a begin, an end, and room for two numbers")
-    known = np.zeros(count, np.uint8)
-    cdef uint8_t[::1] done = known
+    flags = np.zeros(count, np.uint8)
+    cdef uint8_t[::1] done = flags
     with nogil:
         for row in range(count):
             begin, end = begins[row], min(ends[row], heads.shape[1])
@@ -140,15 +140,15 @@ def jpeg_sizes(const uint8_t[:, ::1] heads not None, const int64_t[::1] begins n
             data = &heads[row, begin]
             if not (data[0] == 0xFF and data[1] == 0xD8 and data[2] == 0xFF):
                 continue
-            if not read_jpeg_outline(data, end - begin, &found) or found.frame == 0:
+            if not read_jpeg_outline(data, end - begin, &outline) or outline.frame == 0:
                 continue
-            if found.width == 0 or found.height == 0:
+            if outline.width == 0 or outline.height == 0:
                 continue
-            if found.orientation >= FIRST_TURNED:
-                found.width, found.height = found.height, found.width
-            sizes[row, 0], sizes[row, 1] = found.width, found.height
+            if outline.orientation >= FIRST_TURNED:
+                outline.width, outline.height = outline.height, outline.width
+            sizes[row, 0], sizes[row, 1] = outline.width, outline.height
             done[row] = 1
-    return known.view(bool)
+    return flags.view(bool)
 
 
 def exif_orientation(data):
@@ -165,22 +165,22 @@ def exif_orientation(data):
 def is_jpeg_whole(data):
     """Return True for a common file with its last marker; False: only a decoder can tell."""
     cdef const uint8_t[::1] view = _jpeg_of(data)
-    cdef jpeg_segment found
+    cdef jpeg_segment segment
     cdef size_t at = 2
     cdef bint has_frame = False, has_scan = False
     if view is None:
         return False
     with nogil:
         while True:
-            found = next_segment(&view[0], view.shape[0], &at)
-            if found.marker == 0 or found.marker == 0xD9:
+            segment = next_segment(&view[0], view.shape[0], &at)
+            if segment.marker == 0 or segment.marker == 0xD9:
                 break
-            if not found.whole or (found.gap and not has_scan):
-                found.marker = 0
+            if not segment.whole or (segment.gap and not has_scan):
+                segment.marker = 0
                 break
-            has_frame = has_frame or 0xC0 <= found.marker <= 0xC2
-            has_scan = has_scan or found.marker == 0xDA
-    return found.marker == 0xD9 and has_frame and has_scan
+            has_frame = has_frame or 0xC0 <= segment.marker <= 0xC2
+            has_scan = has_scan or segment.marker == 0xDA
+    return segment.marker == 0xD9 and has_frame and has_scan
 
 
 def segments(data):
@@ -190,16 +190,16 @@ def segments(data):
     last marker is that of the end, if there is one.
     """
     cdef const uint8_t[::1] view = _jpeg_of(data)
-    cdef jpeg_segment found
+    cdef jpeg_segment segment
     cdef size_t at = 2
     cdef Py_ssize_t begin
     while view is not None:
-        found = next_segment(&view[0], view.shape[0], &at)
-        if found.marker == 0:
+        segment = next_segment(&view[0], view.shape[0], &at)
+        if segment.marker == 0:
             return
-        begin = found.data - &view[0] + 4
-        yield found.marker, begin, <Py_ssize_t>at, found.gap
-        if found.marker == 0xD9:
+        begin = segment.data - &view[0] + 4
+        yield segment.marker, begin, <Py_ssize_t>at, segment.gap
+        if segment.marker == 0xD9:
             return
 
 

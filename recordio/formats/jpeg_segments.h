@@ -39,7 +39,7 @@ typedef struct {
 
 /* The next segment from `*at` on; `*at` moves behind it.  Fill bytes are no gap. */
 static inline jpeg_segment next_segment(const uint8_t* data, size_t size, size_t* at) {
-    jpeg_segment found = {0, NULL, 0, 0, 0};
+    jpeg_segment segment = {0, NULL, 0, 0, 0};
     const uint8_t *const end = data + size, *cursor = data + *at, *expected = cursor;
     size_t length;
     while (end - cursor >= 2 &&
@@ -55,16 +55,16 @@ static inline jpeg_segment next_segment(const uint8_t* data, size_t size, size_t
             continue;
         }
         length = marker == JPEG_MARKER_EOI ? 0 : end - cursor < 4 ? 1 : (size_t)cursor[2] << 8 | cursor[3];
-        found.marker = (int)marker;
-        found.data = cursor;
-        found.gap = cursor != expected;
-        found.whole = marker == JPEG_MARKER_EOI || (length >= 2 && length <= (size_t)(end - cursor - 2));
-        found.size = length + 2 < (size_t)(end - cursor) ? length + 2 : (size_t)(end - cursor);
-        *at = (size_t)(cursor - data) + found.size;
-        return found;
+        segment.marker = (int)marker;
+        segment.data = cursor;
+        segment.gap = cursor != expected;
+        segment.whole = marker == JPEG_MARKER_EOI || (length >= 2 && length <= (size_t)(end - cursor - 2));
+        segment.size = length + 2 < (size_t)(end - cursor) ? length + 2 : (size_t)(end - cursor);
+        *at = (size_t)(cursor - data) + segment.size;
+        return segment;
     }
     *at = size;
-    return found;
+    return segment;
 }
 
 static inline unsigned read16(const uint8_t* data, int big_endian) {
@@ -155,23 +155,23 @@ static inline int is_frame_marker(int marker) {
 /* What stands before the first scan and libjpeg does not tell: the EXIF orientation, and the kind and
  * size of frames that the library refuses.  Returns 1 if the scan or the end of the image was reached,
  * so that what follows the data would change nothing. */
-static inline int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* found) {
+static inline int read_jpeg_outline(const uint8_t* data, size_t size, jpeg_outline* outline) {
     size_t at = 2;
-    memset(found, 0, sizeof *found);
+    memset(outline, 0, sizeof *outline);
     for (;;) {
         const jpeg_segment segment = next_segment(data, size, &at);
         const uint8_t* payload;
         if (segment.marker == JPEG_MARKER_EOI || segment.marker == JPEG_MARKER_SOS) return 1;
         if (!segment.whole) return 0;
         payload = segment.data + 4;
-        if (is_frame_marker(segment.marker) && segment.size >= 10 && found->frame == 0) {
-            found->frame = segment.marker;
-            found->bits = payload[0];
-            found->height = (int)read16(payload + 1, 1);
-            found->width = (int)read16(payload + 3, 1);
-            found->components = payload[5];
-        } else if (segment.marker == JPEG_MARKER_APP1 && found->orientation == 0) {
-            found->orientation = app1_orientation(payload, segment.size - 4);
+        if (is_frame_marker(segment.marker) && segment.size >= 10 && outline->frame == 0) {
+            outline->frame = segment.marker;
+            outline->bits = payload[0];
+            outline->height = (int)read16(payload + 1, 1);
+            outline->width = (int)read16(payload + 3, 1);
+            outline->components = payload[5];
+        } else if (segment.marker == JPEG_MARKER_APP1 && outline->orientation == 0) {
+            outline->orientation = app1_orientation(payload, segment.size - 4);
         }
     }
 }

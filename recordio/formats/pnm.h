@@ -24,7 +24,7 @@ typedef struct {
     int channels;    /* 1 or 3 */
     size_t start;    /* offset of the first pixel */
     uint64_t needed; /* bytes of pixels */
-    uint64_t found;  /* bytes behind the header */
+    uint64_t rest;   /* bytes behind the header */
 } pnm_header;
 
 static int pnm_is_space(uint8_t c) {
@@ -73,8 +73,8 @@ static inline int pnm_parse(const uint8_t* data, size_t size, int64_t max_pixels
         header->width > max_pixels / header->height)
         return PNM_TOO_LARGE;
     header->needed = (uint64_t)header->width * (uint64_t)header->height * (uint64_t)header->channels;
-    header->found = size - header->start;
-    return header->found < header->needed ? PNM_TRUNCATED : PNM_OK;
+    header->rest = size - header->start;
+    return header->rest < header->needed ? PNM_TRUNCATED : PNM_OK;
 }
 
 /* What is wrong with an image that pnm_parse refuses. */
@@ -86,7 +86,7 @@ static inline void pnm_explain(int status, const pnm_header* header, int64_t max
                  "the PNM image is truncated (%lld x %lld %s pixels are %llu bytes, %llu are there); "
                  "pack it again from its source",
                  width, height, header->channels == 1 ? "grey" : "RGB", (unsigned long long)header->needed,
-                 (unsigned long long)header->found);
+                 (unsigned long long)header->rest);
     else
         snprintf(message, size,
                  "the PNM image is too large (%lld x %lld pixels are more than the limit of %lld); "

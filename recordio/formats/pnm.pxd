@@ -16,7 +16,7 @@ cdef extern from "recordio/formats/pnm.h" nogil:
         int channels
         size_t start
         uint64_t needed
-        uint64_t found
+        uint64_t rest
 
     int pnm_parse(const uint8_t* data, size_t size, int64_t max_pixels, pnm_header* header) noexcept
     void pnm_explain(int status, const pnm_header* header, int64_t max_pixels, char* message,

@@ -59,10 +59,10 @@ def header(data, *, max_pixels=DEFAULT_MAX_PIXELS):
         ...
     recordio.errors.ImageDecodeError: the PNM image is truncated (3 x 2 grey pixels are 6 bytes, ...
     """
-    cdef pnm_header found
-    if not _parse(_bytes_of(data), max_pixels, &found):
+    cdef pnm_header header
+    if not _parse(_bytes_of(data), max_pixels, &header):
         return None
-    return PNMHeader(found.width, found.height, found.channels, found.start)
+    return PNMHeader(header.width, header.height, header.channels, header.start)
 
 
 def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
@@ -72,23 +72,23 @@ def decode(data, channels, *, max_pixels=DEFAULT_MAX_PIXELS):
     [[[1, 2, 3]]]
     """
     cdef const uint8_t[::1] view = _bytes_of(data)
-    cdef pnm_header found
+    cdef pnm_header header
     cdef uint8_t[:, :, ::1] pixels
     cdef const uint8_t* row
     cdef Py_ssize_t y, stride
     if channels not in (1, 3):
         raise ValueError(f"channels must be 1 or 3, not {channels!r}")
-    if not _parse(view, max_pixels, &found):
+    if not _parse(view, max_pixels, &header):
         return None
-    pixels = image = np.empty((found.height, found.width, channels), np.uint8)
-    stride = found.width * found.channels
-    row = &view[found.start]
+    pixels = image = np.empty((header.height, header.width, channels), np.uint8)
+    stride = header.width * header.channels
+    row = &view[header.start]
     with nogil:
-        if found.channels == pixels.shape[2]:
-            memcpy(&pixels[0, 0, 0], row, found.height * stride)
+        if header.channels == pixels.shape[2]:
+            memcpy(&pixels[0, 0, 0], row, header.height * stride)
         else:
             for y in range(pixels.shape[0]):
-                pnm_convert_row(row + y * stride, <int>found.width, found.channels,
+                pnm_convert_row(row + y * stride, <int>header.width, header.channels,
                                 &pixels[y, 0, 0])
     return image
 
@@ -101,19 +101,19 @@ def decode_pnm(view, int channels, *, max_pixels=DEFAULT_MAX_PIXELS):
     >>> decode_pnm(memoryview(b"P5\n2 1\n1023\n\x03\xff\0\1"), 1, max_pixels=9).tolist()
     [[[1023], [1]]]
     """
-    found = HEADER.match(bytes(view[:4096]))
-    if found is None:
+    match = HEADER.match(bytes(view[:4096]))
+    if match is None:
         return None
-    kind, width, height, largest = map(int, found.groups())
+    kind, width, height, largest = map(int, match.groups())
     if not (width and height and 0 < largest < 65536) or width * height > max_pixels:
         return None
     dtype, samples = np.dtype(">u2" if largest > 255 else "u1"), 1 if kind == 5 else 3
     needed = width * height * samples * dtype.itemsize
-    if len(view) - found.end() < needed:
+    if len(view) - match.end() < needed:
         raise ImageDecodeError(
             f"the PNM image is truncated ({needed} bytes of pixels are announced, "
-            f"{len(view) - found.end()} are there); pack it again from its source")
-    values = np.frombuffer(view, dtype, width * height * samples, found.end())
+            f"{len(view) - match.end()} are there); pack it again from its source")
+    values = np.frombuffer(view, dtype, width * height * samples, match.end())
     values = values.reshape(height, width, samples)
     values = np.minimum(values, largest).astype(np.uint32)  # as Pillow does
     if largest > 255:
@@ -140,15 +140,15 @@ def _bytes_of(data):
     return view.cast("B") if view.nbytes else None
 
 
-cdef bint _parse(const uint8_t[::1] data, max_pixels, pnm_header* found) except -1:
+cdef bint _parse(const uint8_t[::1] data, max_pixels, pnm_header* header) except -1:
     """Return True for a raw image; raise if it is one that is truncated or too large."""
     cdef char[200] message
     cdef int status
     if data is None:
         return False
-    status = pnm_parse(&data[0], data.shape[0], max_pixels, found)
+    status = pnm_parse(&data[0], data.shape[0], max_pixels, header)
     if status in (PNM_TOO_LARGE, PNM_TRUNCATED):
-        pnm_explain(status, found, max_pixels, message, sizeof(message))
+        pnm_explain(status, header, max_pixels, message, sizeof(message))
         raise ImageDecodeError(message.decode("ascii"))
     return status == PNM_OK
 
@@ -206,21 +206,21 @@ cdef int open_raw(RowSource* source, const uint8_t* data, size_t size, ImageInfo
     return SOURCE_OPEN
 
 
-cdef int start_raw(RowSource* source, int denominator, const Rectangle* wanted,
+cdef int start_raw(RowSource* source, int denominator, const Rectangle* area,
                    Outcome* outcome) noexcept nogil:
     cdef State* state = <State*>source.state
-    cdef size_t size = <size_t>wanted.width * state.channels * STRIP_ROWS + PIXEL_SLACK
+    cdef size_t size = <size_t>area.width * state.channels * STRIP_ROWS + PIXEL_SLACK
     cdef void* memory
     if state.header.channels != state.channels and size > state.capacity:
         memory = realloc(state.strip, size)
         if memory == NULL:
             return outcome_fail(outcome, RENDER_MEMORY, b"")
         state.strip, state.capacity = <uint8_t*>memory, size
-    state.width = wanted.width
+    state.width = area.width
     state.rest.stride = <ptrdiff_t>state.header.width * state.header.channels
-    state.rest.first = (state.data + wanted.y * state.rest.stride
-                        + <ptrdiff_t>wanted.x * state.header.channels)
-    state.rest.count, state.rest.cold = wanted.height, True
+    state.rest.first = (state.data + area.y * state.rest.stride
+                        + <ptrdiff_t>area.x * state.header.channels)
+    state.rest.count, state.rest.cold = area.height, True
     return 0
 
 

@@ -57,7 +57,7 @@ cdef struct RowSource:
                 Outcome* outcome) noexcept nogil
     # Ask for a rectangle of the stored image at 1/denominator of its size, once for each `open`, or
     # any number of times if it is in memory; not 0 after a failure, as below.
-    int (*start)(RowSource* source, int denominator, const Rectangle* wanted,
+    int (*start)(RowSource* source, int denominator, const Rectangle* area,
                  Outcome* outcome) noexcept nogil
     # At least one row more of the rectangle, valid until the next call.
     int (*next)(RowSource* source, Rows* rows, Outcome* outcome) noexcept nogil

@@ -34,12 +34,12 @@ cdef RowSource* open_first(RowSource** sources, int count, const uint8_t* data, 
     return NULL
 
 
-cdef int start_pixels(RowSource* source, int denominator, const Rectangle* wanted,
+cdef int start_pixels(RowSource* source, int denominator, const Rectangle* area,
                       Outcome* outcome) noexcept nogil:
     cdef Pixels* pixels = <Pixels*>source.state
-    pixels.asked.first = (pixels.first + (wanted.y - pixels.y) * pixels.stride
-                          + <ptrdiff_t>(wanted.x - pixels.x) * pixels.pixel_size)
-    pixels.asked.stride, pixels.asked.count = pixels.stride, wanted.height
+    pixels.asked.first = (pixels.first + (area.y - pixels.y) * pixels.stride
+                          + <ptrdiff_t>(area.x - pixels.x) * pixels.pixel_size)
+    pixels.asked.stride, pixels.asked.count = pixels.stride, area.height
     pixels.asked.cold = True
     return 0
 

@@ -323,15 +323,15 @@ def find_head(data, int64_t offset=0):
     """
     cdef const uint8_t[::1] view = data
     cdef const uint8_t* base = &view[0] if view.shape[0] else NULL
-    cdef int64_t size = view.shape[0], stop, found
+    cdef int64_t size = view.shape[0], stop, head
     offset = padded(max(offset, 0))
     while offset < size:
         # The next chunk begins where a head may have been cut.
         stop = min(size, offset + SEARCH_CHUNK)
         with nogil:
-            found = next_head(base, stop, offset)
-        if found < stop or stop == size:
-            return found if found < stop else size
+            head = next_head(base, stop, offset)
+        if head < stop or stop == size:
+            return head if head < stop else size
         offset = stop - 4
         PyErr_CheckSignals()
     return size
@@ -401,9 +401,9 @@ def survey(data, int64_t start=0, bint payloads=True):
     kind = _KINDS[status]
     reason = "" if status == FRAME_OK or status == FRAME_END else _DAMAGE[status][1]
     # Copies: a short run must not keep all of the two arrays.
-    found = array[:count].copy()
+    run_offsets = array[:count].copy()
     unescaped = unescaped[:unescaped_count].copy()
-    return Run(found, end, multipart, payload_bytes, unescaped, kind, reason)
+    return Run(run_offsets, end, multipart, payload_bytes, unescaped, kind, reason)
 
 
 cdef _check_run(data, offsets, int64_t end, int status, Frame* behind):

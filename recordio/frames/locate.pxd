@@ -17,7 +17,7 @@ cdef int locate_many(
     int64_t size,
     const int64_t* table,
     int64_t records,
-    const int64_t* wanted,
+    const int64_t* positions,
     int64_t* count,
     Frame* frames,
 ) noexcept nogil

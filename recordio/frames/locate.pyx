@@ -32,7 +32,7 @@ cdef int locate_many(
     int64_t size,
     const int64_t* table,
     int64_t records,
-    const int64_t* wanted,
+    const int64_t* positions,
     int64_t* count,
     Frame* frames,
 ) noexcept nogil:
@@ -40,7 +40,7 @@ cdef int locate_many(
     cdef int status
     # Each head is likely to miss the caches; ask for all of them before looking at the first.
     for i in range(count[0]):
-        position = wanted[i] + (records if wanted[i] < 0 else 0)
+        position = positions[i] + (records if positions[i] < 0 else 0)
         if position < 0 or position >= records:
             count[0] = i
             return FRAME_END

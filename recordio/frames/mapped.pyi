@@ -14,7 +14,7 @@ class MappedRecords:
     index_path: str | None
     closed: bool
     checksums: Checksums | None
-    def _take_many(self, wanted: NDArray[np.int64], copy: bool) -> list[Any]: ...
+    def _take_many(self, positions: NDArray[np.int64], copy: bool) -> list[Any]: ...
 
 @final
 class RecordIterator:

@@ -83,7 +83,7 @@ cdef class MappedRecords:
     cdef object _no_position(self, position):
         return f"position {position} in {self.path}, which has {self.count} records"
 
-    def _take_many(self, const int64_t[::1] wanted, bint copy):
+    def _take_many(self, const int64_t[::1] positions, bint copy):
         cdef Frame[RUN] frames
         cdef int64_t first, count, i, position
         cdef int status, collecting
@@ -93,14 +93,14 @@ cdef class MappedRecords:
         cdef map_guard* guard = self.guard
         cdef int64_t size = self.size
         records = []
-        for first in range(0, wanted.shape[0], RUN):
-            count = min(<int64_t>RUN, wanted.shape[0] - first)
+        for first in range(0, positions.shape[0], RUN):
+            count = min(<int64_t>RUN, positions.shape[0] - first)
             with nogil:
                 status = locate_many(
-                    base, size, self.offset_table, self.count, &wanted[first], &count, frames
+                    base, size, self.offset_table, self.count, &positions[first], &count, frames
                 )
             if status == FRAME_END:
-                raise IndexError(self._no_position(wanted[first + count]))
+                raise IndexError(self._no_position(positions[first + count]))
             if status == FRAME_OK:
                 collecting = pause_collector()
                 try:
@@ -115,12 +115,12 @@ cdef class MappedRecords:
             else:
                 status = frame_confirm(guard, status, &frames[count])
             if status != FRAME_OK:
-                i = wanted[first + count]
+                i = positions[first + count]
                 i += self.count if i < 0 else 0
                 raise frame_error(status, self.path, frames[count].end, i)
             if self.checksums is not None:
                 for i in range(count):
-                    position = wanted[first + i]
+                    position = positions[first + i]
                     self.check_record(
                         base, &frames[i], position + (self.count if position < 0 else 0))
         return records

@@ -291,10 +291,10 @@ cdef class RecordReader(MappedRecords):
         [b'c', b'a', b'c']
         """
         self.need_offsets()
+        positions = as_positions(positions)
         if self.remote is None:
-            return self._take_many(as_positions(positions), copy)
-        wanted = np.asarray(as_positions(positions))
-        return self.remote.read_many(self._take_many, self._offsets, wanted, copy)
+            return self._take_many(positions, copy)
+        return self.remote.read_many(self._take_many, self._offsets, np.asarray(positions), copy)
 
     def read_at(self, int64_t offset, record=None, *, bint copy=False):
         """Return the record that begins at a byte offset, and the offset of the next one.

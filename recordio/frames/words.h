@@ -49,10 +49,10 @@ static inline int64_t recordio_count_magic(const uint8_t* data, int64_t words, i
     int64_t count = 0;
     while (words > 0 && !(only_first && count)) {
         const int64_t block = words < 256 ? words : 256;
-        uint32_t found = 0;
+        uint32_t matches = 0;
         for (int64_t i = 0; i < block; i++)
-            found += recordio_word(data + 4 * i) == magic;
-        count += found;
+            matches += recordio_word(data + 4 * i) == magic;
+        count += matches;
         data += 4 * block;
         words -= block;
     }

@@ -36,8 +36,8 @@ SIMD_128 SIMD_INLINE void affine_bilinear_run(const affine_image* image, affine_
         simd_v below = simd_shuffle(simd_load_8_bytes(from + size), neighbours);
         above = simd_multiply(simd_pair_products_16(above, weights), simd_set(2048 - low));
         below = simd_multiply(simd_pair_products_16(below, weights), simd_set(low));
-        const simd_v found = simd_shuffle(simd_shift_right(above + below, 22), gather);
-        affine_store((uint32_t)found[0], channels, i == count - 1, out);
+        const simd_v pixel = simd_shuffle(simd_shift_right(above + below, 22), gather);
+        affine_store((uint32_t)pixel[0], channels, i == count - 1, out);
     }
 }
 
@@ -90,8 +90,8 @@ SIMD_AVX2 static inline void affine_bicubic_run(const affine_image* image, affin
             sum = _mm_add_ps(sum, _mm_mul_ps(affine_four(from + j * size, first, second, outer, inner),
                                              _mm_set1_ps(d[j])));
         sum = _mm_min_ps(_mm_max_ps(sum, _mm_setzero_ps()), _mm_set1_ps(255.f));
-        const __m128i found = _mm_shuffle_epi8(_mm_cvttps_epi32(sum), gather);
-        affine_store((uint32_t)_mm_cvtsi128_si32(found), channels, i == count - 1, out);
+        const __m128i pixel = _mm_shuffle_epi8(_mm_cvttps_epi32(sum), gather);
+        affine_store((uint32_t)_mm_cvtsi128_si32(pixel), channels, i == count - 1, out);
     }
 }
 

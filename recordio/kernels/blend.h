@@ -173,10 +173,10 @@ SIMD_AVX2 static SIMD_UNUSED int blend_rgb_avx2(const uint8_t* pixels, int count
     int i = 0;
     for (; i + 6 <= count; i += 4) { /* sixteen bytes are five pixels and a part */
         const __m128i values = _mm_loadu_si128((const __m128i*)(pixels + 3 * i));
-        const __m128i found = blend_four_lumas(values, red_green, green_blue);
-        const int32_t packed = _mm_cvtsi128_si32(_mm_shuffle_epi8(found, low));
+        const __m128i four = blend_four_lumas(values, red_green, green_blue);
+        const int32_t packed = _mm_cvtsi128_si32(_mm_shuffle_epi8(four, low));
         memcpy(lumas + i, &packed, 4);
-        if (greys != NULL) _mm_storeu_si128((__m128i*)(greys + 3 * i), _mm_shuffle_epi8(found, thrice));
+        if (greys != NULL) _mm_storeu_si128((__m128i*)(greys + 3 * i), _mm_shuffle_epi8(four, thrice));
     }
     return i;
 }

@@ -18,12 +18,12 @@
 /* The float16 instructions are a feature of their own, which some compilers cannot ask for by name.
    The answer is kept: in a virtual machine the question costs microseconds. */
 static int normalise_has_float16(void) {
-    static int known = -1;
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    static int kept_answer = -1;
+    int answer = __atomic_load_n(&kept_answer, __ATOMIC_RELAXED);
     if (answer < 0) {
         unsigned a, b, c, d;
         answer = __get_cpuid(1, &a, &b, &c, &d) && (c & (1u << 29)) != 0;
-        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+        __atomic_store_n(&kept_answer, answer, __ATOMIC_RELAXED);
     }
     return answer;
 }

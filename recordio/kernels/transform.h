@@ -96,10 +96,10 @@ SIMD_AVX2 static inline void transform_pixel_avx2(const affine_image* image, dou
     }
     value = before ? transform_cubic_avx2(lines, down) : transform_linear_avx2(lines[0], lines[1], down);
     value = _mm256_min_pd(_mm256_max_pd(value, _mm256_setzero_pd()), _mm256_set1_pd(255.0));
-    const __m128i found =
+    const __m128i pixel =
         _mm_shuffle_epi8(_mm256_cvttpd_epi32(value),
                          _mm_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
-    const int32_t bytes = _mm_cvtsi128_si32(found);
+    const int32_t bytes = _mm_cvtsi128_si32(pixel);
     memcpy(out, &bytes, channels);
 }
 #endif

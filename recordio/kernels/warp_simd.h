@@ -144,11 +144,11 @@ SIMD_128 static inline void warp_store_sums(const simd_v sums[4], int channels, 
         four = simd_narrow(four, four);
         simd_store_4_bytes(out, simd_narrow_16_to_bytes(four, four));
     } else {
-        simd_v found[4];
+        simd_v pixels[4];
         for (int k = 0; k < 4; k++)
-            found[k] = simd_shift_right(sums[k] + half, WARP_TABLE_BITS);
+            pixels[k] = simd_shift_right(sums[k] + half, WARP_TABLE_BITS);
         const simd_v four =
-            simd_narrow_16_to_bytes(simd_narrow(found[0], found[1]), simd_narrow(found[2], found[3]));
+            simd_narrow_16_to_bytes(simd_narrow(pixels[0], pixels[1]), simd_narrow(pixels[2], pixels[3]));
         simd_store(out, simd_shuffle(four, close));
     }
 }

@@ -90,7 +90,7 @@ class FieldMeta:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"kind {self.kind!r:.60}: expected {', '.join(KINDS)}")
-        for name, value in self.known().items():
+        for name, value in self.details().items():
             if name not in KINDS[self.kind].facts:
                 raise ValueError(f"{name} is nothing that a field of kind {self.kind} has")
             object.__setattr__(self, name, _CHECKS[name](name, value))
@@ -110,14 +110,14 @@ class FieldMeta:
         """The content of its records, as in `KINDS`."""
         return KINDS[self.kind].content
 
-    def known(self) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """Return what is known beside the kind, by name."""
         values = {item.name: getattr(self, item.name) for item in fields(self)[1:]}
         return {name: value for name, value in values.items() if value or value == 0}
 
     def facts(self) -> dict[str, Any]:
         """Return the kind and what is known beside it, by name."""
-        return {"kind": self.kind, **self.known()}
+        return {"kind": self.kind, **self.details()}
 
     def entry(self) -> dict[str, Any]:
         """Return it as it stands in the file."""

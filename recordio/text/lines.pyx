@@ -37,12 +37,12 @@ cdef enum:
 cdef int64_t count_byte(const uint8_t* text, int64_t length, uint8_t byte) noexcept nogil:
     cdef int64_t total = 0
     cdef int i
-    cdef uint8_t found
+    cdef uint8_t matches
     while length >= COUNT_BLOCK:
-        found = 0
+        matches = 0
         for i in range(COUNT_BLOCK):
-            found += <uint8_t>(text[i] == byte)
-        total += found
+            matches += <uint8_t>(text[i] == byte)
+        total += matches
         text += COUNT_BLOCK
         length -= COUNT_BLOCK
     for i in range(<int>length):

@@ -52,7 +52,7 @@ def row_starts(
     cdef int64_t[::1] view
     cdef int64_t rows, offset
     cdef uint8_t first = ord(comment)
-    buffer, found, files = None, [], []
+    buffer, row_starts, files = None, [], []
     with LineChunks(
         os.fsdecode(path), skip_header=skip_header, max_line_bytes=max_line_bytes,
         remote_options=remote_options,
@@ -67,12 +67,12 @@ def row_starts(
                 rows = starts_in(&text[0], chunk.length, offset, first, &view[0])
             text = None             # a bytearray that is viewed cannot be used again
             # Lines that are no rows need no memory.
-            found.append(starts[:rows] if 2 * rows > chunk.lines else starts[:rows].copy())
+            row_starts.append(starts[:rows] if 2 * rows > chunk.lines else starts[:rows].copy())
             files.append(chunk.file_number)
         sizes = chunks.sizes
     bases = list(itertools.accumulate(sizes, initial=0))
     return sizes, np.concatenate(
-        [np.empty(0, np.int64), *(some + bases[file] for some, file in zip(found, files))]
+        [np.empty(0, np.int64), *(some + bases[file] for some, file in zip(row_starts, files))]
     )
 
 

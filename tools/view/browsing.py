@@ -71,16 +71,16 @@ class Switch(NamedTuple):
     link: str
 
 
-def tile(pack: ShownPack, found: ShownRecord) -> RecordTile:
+def tile(pack: ShownPack, record: ShownRecord) -> RecordTile:
     """Return a record with the texts of its tile."""
     size = None
-    if found.is_image:
+    if record.is_image:
         try:
-            size = read_header(found.content).size
+            size = read_header(record.content).size
         except ImageDecodeError:
             size = None
-    texts = [] if found.damage else pack.fields.texts(found.key)
-    return RecordTile(found, pack.label_text(found), pack.file_name(found), size, texts)
+    texts = [] if record.damage else pack.fields.texts(record.key)
+    return RecordTile(record, pack.label_text(record), pack.file_name(record), size, texts)
 
 
 def prepared(site: Site, size: tuple[int, int] | None) -> Prepared | None:
@@ -106,12 +106,12 @@ def hidden_from(request: Any, pack: ShownPack) -> frozenset[str]:
 def switches(request: Any, pack: ShownPack, has_boxes: bool) -> list[Switch]:
     """Return links for all that is drawn over the images of a page; none without images."""
     hidden = hidden_from(request, pack)
-    found = []
+    links = []
     for name in [OF_LABELS] * has_boxes + pack.fields.drawn:
         query = {**request.query_params, "hide": ",".join(sorted(hidden ^ {name}))}
         link = address(request.url.path.lstrip("/"), **query)
-        found.append(Switch(name.replace(OF_LABELS, "boxes of labels"), name not in hidden, link))
-    return found
+        links.append(Switch(name.replace(OF_LABELS, "boxes of labels"), name not in hidden, link))
+    return links
 
 
 def packs(site: Site, request: Any) -> Any:
@@ -153,7 +153,7 @@ def grid(site: Site, request: Any) -> Any:
     except ExpressionError as error:
         values |= {"wrong": f"column {error.column}: {error.reason}", "records": []}
         values["heading"] = "The condition has a mistake"
-    values["tiles"] = [tile(pack, found) for found in values.pop("records")]
+    values["tiles"] = [tile(pack, record) for record in values.pop("records")]
     has_boxes = any(one.record.objects is not None for one in values["tiles"])
     values["switches"] = switches(request, pack, has_boxes)
     return site.page("grid", 422 if values["wrong"] else 200, **values)
@@ -204,8 +204,8 @@ def _of_identity(pack: ShownPack, request: Any, count: int, shown: dict[str, Any
     first = number_from(request, "at", 0)
     here = ("pack", pack.name, "")
     locations = []
-    for wanted in keys[first : first + count]:
-        position = pack.locations.position_of(wanted)
+    for key in keys[first : first + count]:
+        position = pack.locations.position_of(key)
         locations += pack.locations.read(position, position + 1)
     more = {"identity": number, **shown}
     return {
@@ -223,19 +223,19 @@ def _filtered(pack: ShownPack, request: Any, where: str, count: int, shown: dict
     condition = Condition(where, pack.classes)
     backwards = "before" in request.query_params
     start = number_from(request, "before" if backwards else "at", 0)
-    found = search(pack, condition, start, count, backwards, SECONDS)
+    matches = search(pack, condition, start, count, backwards, SECONDS)
     here, more = ("pack", pack.name, ""), {"where": where, **shown}
     total = pack.locations.count
-    at_end = total is not None and found.end >= total
-    back = address(*here, before=found.begin, **more) if found.begin else ""
-    on = "" if at_end else address(*here, at=found.end, **more)
+    at_end = total is not None and matches.end >= total
+    back = address(*here, before=matches.begin, **more) if matches.begin else ""
+    on = "" if at_end else address(*here, at=matches.end, **more)
     return {
-        "records": found.records,
-        "at": found.begin,
-        "on": (back if backwards else on) if not found.complete else "",
-        "stopped": None if found.complete else found.begin if backwards else found.end,
-        "heading": f"{len(found.records):,} found in records {found.begin:,} to "
-        f"{max(found.end - 1, found.begin):,}",
+        "records": matches.records,
+        "at": matches.begin,
+        "on": (back if backwards else on) if not matches.complete else "",
+        "stopped": None if matches.complete else matches.begin if backwards else matches.end,
+        "heading": f"{len(matches.records):,} found in records {matches.begin:,} to "
+        f"{max(matches.end - 1, matches.begin):,}",
         "first": address(*here, **more),
         "previous": back,
         "next": on,
@@ -276,31 +276,31 @@ def _is_number(text: str) -> bool:
 def record(site: Site, request: Any) -> Any:
     """Show one record with all that is known about it."""
     pack = site.pack(request)
-    found = pack.record(request.path_params["position"])
-    values: dict[str, Any] = {"reading": None, "facts": {}, "size": None, "wrong": found.damage}
-    if found.is_image:
+    record = pack.record(request.path_params["position"])
+    values: dict[str, Any] = {"reading": None, "facts": {}, "size": None, "wrong": record.damage}
+    if record.is_image:
         try:
-            values["size"] = read_header(found.content).size
-            site.pictures.picture(found.content, SIDES[0])
+            values["size"] = read_header(record.content).size
+            site.pictures.picture(record.content, SIDES[0])
         except (ImageDecodeError, MemoryError) as error:
             values["wrong"] = getattr(error, "reason", "not enough memory")
-        if found.kind == "jpeg":
-            values["facts"] = jpeg_facts(found.content)
-            if values["size"] and (turned := read_header(found.content).orientation) != 1:
+        if record.kind == "jpeg":
+            values["facts"] = jpeg_facts(record.content)
+            if values["size"] and (turned := read_header(record.content).orientation) != 1:
                 values["facts"]["EXIF orientation"] = f"{turned}; shown upright"
-    elif not found.damage:
-        values["reading"] = read_content(found.content, found.kind)
-    fields = [] if found.damage else pack.fields.on_page(found.key, values["size"])
+    elif not record.damage:
+        values["reading"] = read_content(record.content, record.kind)
+    fields = [] if record.damage else pack.fields.on_page(record.key, values["size"])
     hide = ",".join(sorted(hidden_from(request, pack)))
     total = pack.locations.count
-    position = found.position
+    position = record.position
     return site.page(
         "record",
         pack=pack,
         title=f"{pack.name}, record {position}",
-        record=found,
-        tile=tile(pack, found),
-        stored_parts=0 if found.damage else pack.parts(found),
+        record=record,
+        tile=tile(pack, record),
+        stored_parts=0 if record.damage else pack.parts(record),
         previous=address("pack", pack.name, "record", position - 1, hide=hide) if position else "",
         next=""
         if total is not None and position + 1 >= total
@@ -308,7 +308,7 @@ def record(site: Site, request: Any) -> Any:
         hide=hide,
         fields=fields,
         prepared=prepared(site, values["size"]) if not values["wrong"] else None,
-        switches=switches(request, pack, found.objects is not None) if found.is_image else [],
+        switches=switches(request, pack, record.objects is not None) if record.is_image else [],
         **values,
     )
 
@@ -320,12 +320,12 @@ def key(site: Site, request: Any) -> Any:
     pack = site.pack(request)
     if "key" not in request.query_params:
         raise BadRequest("which key?")
-    wanted = number_from(request, "key", 0, low=-(1 << 63))
+    key = number_from(request, "key", 0, low=-(1 << 63))
     try:
-        position = pack.locations.position_of(wanted)
+        position = pack.locations.position_of(key)
     except NotCounted:
         pack.locations.wait_for(1 << 62, 3)
-        position = pack.locations.position_of(wanted)
+        position = pack.locations.position_of(key)
     return RedirectResponse(address("pack", pack.name, "record", position), 303)
 
 
@@ -334,15 +334,15 @@ def image(site: Site, request: Any) -> Any:
     pack = site.pack(request)
     hidden = hidden_from(request, pack)
 
-    def content(found: ShownRecord) -> Any:
-        if not found.is_image:
+    def content(record: ShownRecord) -> Any:
+        if not record.is_image:
             raise ImageDecodeError("no image")
-        return found.content
+        return record.content
 
-    def layers(found: ShownRecord, shape: tuple[int, ...]) -> list[Layer]:
-        boxes = found.objects if OF_LABELS not in hidden else None
+    def layers(record: ShownRecord, shape: tuple[int, ...]) -> list[Layer]:
+        boxes = record.objects if OF_LABELS not in hidden else None
         own = [] if boxes is None else [Layer("boxes", boxes)]
-        return [*pack.fields.layers(found.key, shape, hidden), *own]
+        return [*pack.fields.layers(record.key, shape, hidden), *own]
 
     return _picture(site, request, ",".join(sorted(hidden)), content, layers)
 
@@ -350,7 +350,7 @@ def image(site: Site, request: Any) -> Any:
 def field(site: Site, request: Any) -> Any:
     """Send the picture of a field of a record that is an image itself."""
     pack, name = site.pack(request), request.path_params["name"]
-    return _picture(site, request, name, lambda found: pack.fields.picture(name, found.key))
+    return _picture(site, request, name, lambda record: pack.fields.picture(name, record.key))
 
 
 def _picture(
@@ -358,7 +358,7 @@ def _picture(
     request: Any,
     which: str,
     content: Callable[[ShownRecord], Any],
-    layers: Callable[[ShownRecord, tuple[int, ...]], list[Layer]] = lambda found, shape: [],
+    layers: Callable[[ShownRecord, tuple[int, ...]], list[Layer]] = lambda record, shape: [],
 ) -> Any:
     """Send a picture of a record, whose address says position and side, and `which` it is."""
     from starlette.responses import Response
@@ -372,10 +372,10 @@ def _picture(
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    found = pack.record(position)
+    record = pack.record(position)
     try:
         data, kind = site.pictures.picture(
-            content(found), side, partial(layers, found), pack.classes, side == SIDES[-1]
+            content(record), side, partial(layers, record), pack.classes, side == SIDES[-1]
         )
     except (ImageDecodeError, FieldError, MemoryError):
         return Response(BROKEN, 200, {"cache-control": "no-store"}, "image/svg+xml")
@@ -393,17 +393,17 @@ def raw(site: Site, request: Any) -> Any:
     from starlette.responses import Response
 
     pack = site.pack(request)
-    found = pack.record(request.path_params["position"])
-    if found.damage:
-        raise RecordIOError(found.damage, path=pack.path, offset=found.offset)
+    record = pack.record(request.path_params["position"])
+    if record.damage:
+        raise RecordIOError(record.damage, path=pack.path, offset=record.offset)
     whole = request.query_params.get("whole") == "1"
-    suffix = ".record" if whole else suffixes_of(found.kind)[0]
-    name = f"{pack.name}-{found.position}{suffix}"
+    suffix = ".record" if whole else suffixes_of(record.kind)[0]
+    name = f"{pack.name}-{record.position}{suffix}"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',
         "cache-control": "no-store",
     }
-    data = bytes(found.data if whole else found.content)
+    data = bytes(record.data if whole else record.content)
     return Response(data, 200, headers, "application/octet-stream")
 
 
@@ -467,7 +467,7 @@ def search_names(site: Site, request: Any) -> Any:
 def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int, str]], int]:
     """Return id and path of lines of the list from a byte on, and the next byte; 0 at the end."""
     assert pack.list is not None
-    wanted = text.casefold().encode("utf-8", "surrogateescape")
+    needle = text.casefold().encode("utf-8", "surrogateescape")
     latest = time.monotonic() + SECONDS
     files: list[tuple[int, str]] = []
     while start < pack.list.size:
@@ -476,10 +476,10 @@ def _files_named(pack: ShownPack, text: str, start: int) -> tuple[list[tuple[int
         end = end or len(piece)
         lines, offset = piece[:end], 0
         lowered = lines.lower()
-        while (found := lowered.find(wanted, offset)) >= 0:
-            stop = lines.find(b"\n", found)
+        while (position := lowered.find(needle, offset)) >= 0:
+            stop = lines.find(b"\n", position)
             stop = len(lines) if stop < 0 else stop
-            line = lines[lines.rfind(b"\n", 0, found) + 1 : stop]
+            line = lines[lines.rfind(b"\n", 0, position) + 1 : stop]
             offset = stop + 1
             entry = next(entries_among([line]), None)
             if entry is None or text.casefold() not in entry.path.casefold():

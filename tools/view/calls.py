@@ -69,8 +69,8 @@ class Settings:
 
     def text(self, **more: Any) -> str:
         """Return the call as Python."""
-        given = {**more, **self.keywords}
-        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        keywords = {**more, **self.keywords}
+        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in keywords.items())})"
 
     def query(self) -> dict[str, str]:
         """Return parameters of an address for the call."""
@@ -109,20 +109,20 @@ def parse_call(text: str) -> tuple[Settings, list[str]]:
         raise CallError(f"{name or 'this'} cannot be shown, only {', '.join(KINDS)}")
     if node.args or any(keyword.arg is None for keyword in node.keywords):
         raise CallError("write every argument as name=value")
-    given: dict[str, ast.expr] = {}
+    nodes: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         assert keyword.arg is not None
-        if keyword.arg in given:
+        if keyword.arg in nodes:
             raise CallError(f"{keyword.arg} is given twice")
-        given[keyword.arg] = keyword.value
-    known = _known(kind)
+        nodes[keyword.arg] = keyword.value
+    options = _options_of(kind)
     keywords: dict[str, Any] = {}
     notes: list[str] = []
-    for name, value in given.items():
+    for name, value in nodes.items():
         if name in FILES:
             notes.append(f"{name}: this pack")
         elif name in NO_DIFFERENCE:
-            _check_left_out(known[name], value)
+            _check_left_out(options[name], value)
             notes.append(f"{name}: makes no difference to what is shown")
         else:
             keywords[name] = _literal(name, value)
@@ -176,9 +176,9 @@ def _field_kind(node: ast.expr) -> FieldKind | None:
     name = str(getattr(function, "attr", getattr(function, "id", "")))
     if name not in iterators.fields.__all__ or not isinstance(node, ast.Call) or node.args:
         raise ValueError
-    given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
+    keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
     try:
-        return getattr(iterators.fields, name)(**given)
+        return getattr(iterators.fields, name)(**keywords)
     except (TypeError, ValueError) as error:
         raise CallError(str(error)) from None
 
@@ -209,10 +209,10 @@ def parse_fields(values: Mapping[str, str]) -> Settings:
 
 
 def _checked(kind: str, keywords: dict[str, Any]) -> Settings:
-    known = _known(kind)
+    options = _options_of(kind)
     for name in keywords:
-        if name not in known:
-            raise CallError(str(unknown_keyword(kind, name, known)))
+        if name not in options:
+            raise CallError(str(unknown_keyword(kind, name, options)))
         if name in REFUSED:
             raise CallError(f"{name}: {REFUSED[name]}; leave it out")
     return Settings(kind, keywords)
@@ -221,28 +221,28 @@ def _checked(kind: str, keywords: dict[str, Any]) -> Settings:
 def form_groups(settings: Settings) -> dict[str, list[Field]]:
     """Return the fields of a form: those that are common, and the others."""
     groups: dict[str, list[Field]] = {"common": [], "more": []}
-    found = {item.name: item for item in _fields(settings.kind)}
-    for name in [*(n for n in COMMON if n in found), *(n for n in found if n not in COMMON)]:
-        groups["common" if name in COMMON else "more"].append(_field(found, name, settings))
+    items = {item.name: item for item in _fields(settings.kind)}
+    for name in [*(n for n in COMMON if n in items), *(n for n in items if n not in COMMON)]:
+        groups["common" if name in COMMON else "more"].append(_field(items, name, settings))
     return groups
 
 
-def _field(found: dict[str, Any], name: str, settings: Settings) -> Field:
-    names = list(found)
+def _field(items: dict[str, Any], name: str, settings: Settings) -> Field:
+    names = list(items)
     at = names.index(name)
-    while found[names[at]].metadata["text"] is ... and at:
+    while items[names[at]].metadata["text"] is ... and at:
         at -= 1  # the description of the one before is its own, too
-    item, text = found[name], found[names[at]].metadata["text"]
+    item, text = items[name], items[names[at]].metadata["text"]
     default = "" if item.default is MISSING else repr(item.default)
-    given = settings.keywords.get(name, "")
-    if isinstance(item.default, bool) and given != "":
+    setting = settings.keywords.get(name, "")
+    if isinstance(item.default, bool) and setting != "":
         with contextlib.suppress(TypeError, ValueError):  # shown as it is; the iterator refuses it
-            given = item.metadata["check"](name, given)
-    value = given if isinstance(given, str) else repr(given)
+            setting = item.metadata["check"](name, setting)
+    value = setting if isinstance(setting, str) else repr(setting)
     return Field(name, item.metadata["kind"], default, text.replace("``", "`"), value)
 
 
-def _known(kind: str) -> dict[str, Any]:
+def _options_of(kind: str) -> dict[str, Any]:
     """Return every keyword of an iterator, by its name."""
     options, recipe = getattr(iterators, kind).families
     return {item.name: item for family in (recipe, options) for item in fields(family)}
@@ -250,4 +250,4 @@ def _known(kind: str) -> dict[str, Any]:
 
 def _fields(kind: str) -> list[Any]:
     hidden = {*FILES, *NO_DIFFERENCE, *REFUSED, *ONE_VALUE}
-    return [item for name, item in _known(kind).items() if name not in hidden]
+    return [item for name, item in _options_of(kind).items() if name not in hidden]

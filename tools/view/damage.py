@@ -65,7 +65,7 @@ class Check(Background):
             raise KeyboardInterrupt
         self.share = done / max(total, 1)
 
-    def found(self) -> list[FoundProblem]:
+    def first_problems(self) -> list[FoundProblem]:
         """Return the first problems, with the positions of their records."""
         problems = self.report.problems[:MOST_SHOWN] if self.report else []
         locations = self.pack.locations

@@ -116,7 +116,7 @@ class ShownFields:
 
         A field that is damaged is left out: the page of the record says so.
         """
-        found = []
+        layers = []
         for name in self.drawn:
             if name not in hidden:
                 try:
@@ -126,27 +126,27 @@ class ShownFields:
                     continue
                 meta = self._opened.fields_meta.get(name)
                 layer = None if value is None else layer_of(self.kinds[name], value, shape, meta)
-                found += [] if layer is None else [layer]
-        return found
+                layers += [] if layer is None else [layer]
+        return layers
 
     def texts(self, key: int) -> list[str]:
         """Return the texts of a record, without those that cannot be read."""
         names = [name for name, kind in self.kinds.items() if isinstance(kind, Text)]
-        return [found.text for found in self.on_page(key, None, names) if found.text]
+        return [field.text for field in self.on_page(key, None, names) if field.text]
 
     def on_page(
         self, key: int, size: tuple[int, int] | None, names: Collection[str] | None = None
     ) -> list[FieldOnPage]:
         """Return what a record of an image of some size has of each field."""
-        found = []
+        fields = []
         for name in self._packs if names is None else names:
             try:
                 stored = self._stored(name, key)
                 if stored is not None:
-                    found.append(self._on_page(name, stored, size))
+                    fields.append(self._on_page(name, stored, size))
             except (RecordIOError, OSError) as error:
-                found.append(FieldOnPage(name, "", getattr(error, "reason", str(error))))
-        return found
+                fields.append(FieldOnPage(name, "", getattr(error, "reason", str(error))))
+        return fields
 
     def picture(self, name: str, key: int) -> Any:
         """Return the content of a field that is an image, or its values as grey levels."""
@@ -259,10 +259,10 @@ def _counted(kind: Objects, objects: np.ndarray) -> str:
 
 def _legend(values: np.ndarray, kind: Mask, names: Mapping[int, str]) -> tuple[Swatch, ...]:
     """List the values of a mask, without the background, the most frequent first."""
-    found, counts = np.unique(values, return_counts=True)
+    classes, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     lines = []
-    for value, count in zip(found[order].tolist(), counts[order].tolist(), strict=True):
+    for value, count in zip(classes[order].tolist(), counts[order].tolist(), strict=True):
         share = count / values.size
         if value == kind.ignore:
             lines.append(Swatch(-1, "ignored", share))

@@ -74,10 +74,10 @@ class Guard:
 
     def _token_in(self, text: bytes) -> str:
         try:
-            found = SimpleCookie(text.decode("latin-1")).get(self.cookie)
+            morsel = SimpleCookie(text.decode("latin-1")).get(self.cookie)
         except CookieError:
             return ""
-        return "" if found is None else found.value
+        return "" if morsel is None else morsel.value
 
     def _is_own(self, headers: dict[bytes, bytes]) -> bool:
         """Return True if a form of ours was sent: browsers say where a form came from."""

@@ -35,7 +35,7 @@ class KeptSizes(Background):
         #: Offsets in the order of the file, where that of the positions is another one.
         self._sorted: np.ndarray | None = None
 
-    def found(self, seconds: float | None = None) -> bool:
+    def has_sizes(self, seconds: float | None = None) -> bool:
         """Return True if there are any; False, too, if that takes longer than some seconds."""
         self.start()
         self.join(seconds)
@@ -62,8 +62,7 @@ class KeptSizes(Background):
 
     def _find(self) -> None:
         files = self._opened.sized_files() if self._opened.samples is not None else [self._listed()]
-        found = [kept_sizes(file) for file in files]
-        tables = [table for table in found if table is not None]
+        tables = [table for table in map(kept_sizes, files) if table is not None]
         if files and len(tables) == len(files) and not self._cancelled():
             self._sorted = getattr(files[0], "sorted", None)
             self._table = tables[0] if len(tables) == 1 else np.concatenate(tables)

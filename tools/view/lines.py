@@ -121,15 +121,15 @@ class Lines:
 
         Lines that were not reached yet raise NotCounted.
         """
-        found: list[bytes] = []
+        lines: list[bytes] = []
         while first < stop and not (self.count is not None and first >= self.count):
             number, skipped = divmod(first, BLOCK)
             block = self.block(number)
-            found += block[skipped : skipped + stop - first]
+            lines += block[skipped : skipped + stop - first]
             first = (number + 1) * BLOCK
             if len(block) < BLOCK:
                 break
-        return found
+        return lines
 
     def _block(self, number: int) -> list[bytes]:
         lines = self.text(number).split(b"\n")
@@ -165,9 +165,9 @@ class Lines:
         for offset, piece in self._pieces(start):
             if stop is not None and offset >= stop:
                 break
-            found = (kept + piece).find(text)
-            if found >= 0:
-                return offset - len(kept) + found
+            index = (kept + piece).find(text)
+            if index >= 0:
+                return offset - len(kept) + index
             kept = (kept + piece)[-len(text) + 1 :] if len(text) > 1 else b""
         return -1
 
@@ -183,10 +183,10 @@ class Lines:
             if self._file.closed:
                 return b""
             self._file.seek(start)
-            found = b""
-            while len(found) < count and (more := self._file.read(count - len(found))):
-                found += more
-        return found
+            data = b""
+            while len(data) < count and (more := self._file.read(count - len(data))):
+                data += more
+        return data
 
     def _pieces(self, start: int, size: int = PIECE) -> Iterator[tuple[int, bytes]]:
         while piece := self.bytes_at(start, size):

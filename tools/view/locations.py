@@ -63,15 +63,15 @@ class Locations:
 
     def table(self, first: int, stop: int) -> np.ndarray:
         """Read keys and offsets of some positions, fewer at the end: int64, (records, 2)."""
-        found = [np.empty((0, 2), np.int64)]
+        pieces = [np.empty((0, 2), np.int64)]
         while first < stop and not (self.count is not None and first >= self.count):
             number, skipped = divmod(first, BLOCK)
             rows = self.block(number)
-            found.append(rows[skipped : skipped + stop - first])
+            pieces.append(rows[skipped : skipped + stop - first])
             first = (number + 1) * BLOCK
             if len(rows) < BLOCK:
                 break
-        return np.concatenate(found)
+        return np.concatenate(pieces)
 
     def read(self, first: int, stop: int) -> list[Location]:
         """Read the locations of some positions, fewer at the end."""
@@ -173,26 +173,26 @@ class IndexLocations(Locations):
 
     def _has(self, position: int, key: int) -> bool:
         try:
-            found = self.read(position, position + 1)
+            locations = self.read(position, position + 1)
         except NotCounted:
             return False
-        return bool(found) and found[0].key == key
+        return bool(locations) and locations[0].key == key
 
-    def _insertion(self, wanted: int, column: int = 0) -> int:
+    def _insertion(self, value: int, column: int = 0) -> int:
         """Find the first position whose key (or offset) is not less, if they ascend."""
         blocks = range(-(-(self.count or 0) // BLOCK))
-        number = bisect.bisect_right(blocks, wanted, key=lambda n: self.block(n)[0, column]) - 1
+        number = bisect.bisect_right(blocks, value, key=lambda n: self.block(n)[0, column]) - 1
         if number < 0:
             return 0
-        return number * BLOCK + int(np.searchsorted(self.block(number)[:, column], wanted))
+        return number * BLOCK + int(np.searchsorted(self.block(number)[:, column], value))
 
     def position_at(self, offset: int) -> int | None:
         """Find the position of the record at an offset, where positions follow offsets."""
         if self.count is None:
             return None
         row = self._insertion(offset, 1)
-        found = self.read(row, row + 1)
-        return row if found and found[0].offset == offset else None
+        locations = self.read(row, row + 1)
+        return row if locations and locations[0].offset == offset else None
 
     def from_key(self, key: int, count: int) -> list[Location]:
         """Read the locations of the next keys from one on, in the order of the keys."""
@@ -200,15 +200,15 @@ class IndexLocations(Locations):
             raise NotCounted(self.share)
         if self.count > MOST_SORTED:
             first = self._insertion(key)
-            found = self.read(first, first + count)
-            met = [location.key for location in found]
+            locations = self.read(first, first + count)
+            met = [location.key for location in locations]
             if met != sorted(met) or (met and met[0] < key):
                 raise RecordIOError(
                     "its keys do not ascend, and it has too many records to sort them: go by "
                     "position, or jump to one key",
                     path=self.path,
                 )
-            return found
+            return locations
         keys, order = self._sorted
         rows = order[np.searchsorted(keys, key) :][:count].tolist()
         return [location for row in rows for location in self.read(row, row + 1)]
@@ -264,14 +264,14 @@ class FrameLocations(Locations):
 
     def _follow(self, offset: int) -> tuple[np.ndarray, int]:
         """Find offsets of a block of records, and where the next begins."""
-        found = np.empty(0, np.int64)
+        offsets = np.empty(0, np.int64)
         for piece in walk(StoredFile(self.reader.path).map(), offset):
-            found, offset = np.append(found, piece.offsets), piece.end
-            if len(found) > BLOCK:
-                return found[:BLOCK], int(found[BLOCK])
-            if len(found) == BLOCK:
+            offsets, offset = np.append(offsets, piece.offsets), piece.end
+            if len(offsets) > BLOCK:
+                return offsets[:BLOCK], int(offsets[BLOCK])
+            if len(offsets) == BLOCK:
                 break
-        return found, offset
+        return offsets, offset
 
     def _followed(self, number: int) -> np.ndarray:
         """Read keys and offsets of a block: int64, (records, 2)."""

@@ -138,10 +138,10 @@ class ShownPack:
     def record(self, position: int) -> ShownRecord:
         """Read the record at a position; `NotCounted` if it was not reached yet."""
         self.locations.wait_for(position, 2)
-        found = self.locations.read(position, position + 1) if position >= 0 else []
-        if not found:
+        locations = self.locations.read(position, position + 1) if position >= 0 else []
+        if not locations:
             raise KeyNotFoundError(f"there is no position {position}", path=self.path)
-        return self.at(found[0])
+        return self.at(locations[0])
 
     def at(self, location: Location) -> ShownRecord:
         """Read the record at a location; its `damage` says what is wrong with it."""
@@ -243,12 +243,12 @@ class ShownPack:
 
     def identity(self, number: int) -> range:
         """Return the keys of the images of one identity; none if its record is damaged."""
-        found = self.identities
-        if found is None or not 0 <= number < len(found):
+        identities = self.identities
+        if identities is None or not 0 <= number < len(identities):
             raise KeyNotFoundError(f"there is no identity {number}", path=self.path)
-        if found.rows(number, number + 1) is None:
+        if identities.rows(number, number + 1) is None:
             return range(0)
-        return range(*found.ranges(number, number + 1)[0].tolist())
+        return range(*identities.ranges(number, number + 1)[0].tolist())
 
     def _by_key(self, key: int) -> memoryview:
         return self.record(self.locations.position_of(key)).data

@@ -51,9 +51,8 @@ class Pictures:
         with self._room:
             pixels = content if isinstance(content, np.ndarray) else decoded(content, side)
             pixels = np.atleast_3d(fitted(pixels, side))
-            found = layers(pixels.shape)
-            if found:
-                pixels = np.asarray(drawn(Tile(pixels, layers=found), names, numbered))
+            if overlays := layers(pixels.shape):
+                pixels = np.asarray(drawn(Tile(pixels, layers=overlays), names, numbered))
             return encoded(pixels)
 
     def drawn(self, tile: Tile, names: Mapping[int, str] | None = None) -> tuple[bytes, str]:

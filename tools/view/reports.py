@@ -43,13 +43,13 @@ def side_by_side(site: Site, request: Any) -> Any:
         for pack in chosen:
             pack.locations.wait_for(1 << 62, 3)
         locations = chosen[0].locations.from_key(at, count + 1)
-        wanted = [location.key for location in locations[:count]]
+        numbers = [location.key for location in locations[:count]]
         following = locations[count].key if len(locations) > count else None
     else:
-        wanted = list(range(at, at + count))
+        numbers = list(range(at, at + count))
         following = at + count
     rows = []
-    for number in wanted:
+    for number in numbers:
         row = [_one(pack, number, by) for pack in chosen]
         if any(row):
             rows.append((number, row))

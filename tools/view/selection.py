@@ -69,8 +69,8 @@ def matching(condition: Condition, records: list[ShownRecord]) -> list[ShownReco
             [OF_DAMAGED.get(name, np.nan) if r.damage else CONTENT[name](r.content) for r in chosen]
         )
 
-    wanted = condition(len(records), column)
-    return [record for record, good in zip(records, wanted, strict=True) if good]
+    mask = condition(len(records), column)
+    return [record for record, good in zip(records, mask, strict=True) if good]
 
 
 def search(
@@ -88,29 +88,29 @@ def search(
     """
     latest = time.monotonic() + seconds
     look, size = by_contents, 1 if "decodable" in condition.names else CHUNK
-    kept = condition.names & {"width", "height"} and pack.sizes.found(seconds / 3)
+    kept = condition.names & {"width", "height"} and pack.sizes.has_sizes(seconds / 3)
     if kept and condition.names <= KEPT:
         look, size = by_sizes, BLOCK
     elif condition.names <= (IN_HEADS | KEPT if kept else IN_HEADS) and pack.samples is None:
         look, size = by_heads, BLOCK
-    found: list[ShownRecord] = []
+    records: list[ShownRecord] = []
     begin = end = start
     for first, stop in _chunks(pack, start, backwards, size):
         table = pack.locations.table(first, stop)
         good = look(pack, condition, first, table)
         if backwards:
-            found, begin = (good + found)[-count:], first
-            if len(found) == count:
-                return Found(found, found[0].position, end, True)
+            records, begin = (good + records)[-count:], first
+            if len(records) == count:
+                return Found(records, records[0].position, end, True)
         else:
-            found, end = (found + good)[:count], first + len(table)
-            if len(found) == count:
-                return Found(found, begin, found[-1].position + 1, True)
+            records, end = (records + good)[:count], first + len(table)
+            if len(records) == count:
+                return Found(records, begin, records[-1].position + 1, True)
             if len(table) < stop - first:
                 break
         if time.monotonic() > latest or pack.closing:
-            return Found(found, begin, end, False)
-    return Found(found, begin, end, True)
+            return Found(records, begin, end, False)
+    return Found(records, begin, end, True)
 
 
 def by_contents(
@@ -124,9 +124,9 @@ def by_sizes(
     pack: ShownPack, condition: Condition, first: int, table: np.ndarray
 ) -> list[ShownRecord]:
     """Return such records for a condition on kept sizes and keys; no other record is read."""
-    known = {"key": table[:, 0], **_sizes(pack, first, table)}
-    wanted = condition(len(table), lambda name, rows: known[name][rows])
-    return _records(pack, first, table, np.flatnonzero(wanted))
+    columns = {"key": table[:, 0], **_sizes(pack, first, table)}
+    mask = condition(len(table), lambda name, rows: columns[name][rows])
+    return _records(pack, first, table, np.flatnonzero(mask))
 
 
 def _sizes(pack: ShownPack, first: int, table: np.ndarray) -> dict[str, np.ndarray]:
@@ -158,7 +158,7 @@ def by_heads(
     plain &= (length >= HEADER.size) & (offsets + HEAD.itemsize + length <= len(data))
     plain &= (heads["flag"] == 0) & (heads["id2"] == 0)
     rows = np.flatnonzero(plain)
-    known = {
+    columns = {
         "label": heads["label"][rows],
         "objects": np.zeros(len(rows), np.int64),
         "bytes": length[rows] - HEADER.size,
@@ -167,20 +167,20 @@ def by_heads(
     }
     if not condition.names <= IN_HEADS:
         sizes = _sizes(pack, first, table)
-        known |= {name: values[rows] for name, values in sizes.items()}
+        columns |= {name: values[rows] for name, values in sizes.items()}
 
     def column(name: str, chosen: np.ndarray) -> Any:
         if name == "labels":
-            return np.ones(len(chosen), np.int64), known["label"][chosen]
-        return known[name][chosen]
+            return np.ones(len(chosen), np.int64), columns["label"][chosen]
+        return columns[name][chosen]
 
-    wanted = ~plain
-    wanted[rows] = condition(len(rows), column)
-    found = _records(pack, first, table, np.flatnonzero(wanted))
-    doubtful = [record for record in found if not plain[record.position - first]]
+    mask = ~plain
+    mask[rows] = condition(len(rows), column)
+    records = _records(pack, first, table, np.flatnonzero(mask))
+    doubtful = [record for record in records if not plain[record.position - first]]
     left_out = {record.position for record in doubtful}
     left_out -= {record.position for record in matching(condition, doubtful)}
-    return [record for record in found if record.position not in left_out]
+    return [record for record in records if record.position not in left_out]
 
 
 def _chunks(pack: ShownPack, start: int, backwards: bool, size: int) -> Iterator[tuple[int, int]]:

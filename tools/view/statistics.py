@@ -83,7 +83,7 @@ class Statistics(Background):
         count = locations.counted(lambda: self.pack.closing)
         if count is None:
             return
-        kept = self.pack.sizes.found()
+        kept = self.pack.sizes.has_sizes()
         blocks = -(-count // BLOCK)
         step = max(round(blocks * GOLDEN), 1)
         while math.gcd(step, blocks) > 1:
@@ -132,11 +132,11 @@ class Statistics(Background):
     def classes(self, first: int, count: int, by: str = "count") -> list[tuple[float, str, int]]:
         """Return label, name and number of records of some classes: largest first, or by label."""
         with self._lock:
-            found = list(self.counts.labels.items())
-        found.sort(key=(lambda item: -item[1]) if by == "count" else (lambda item: item[0]))
+            labels = list(self.counts.labels.items())
+        labels.sort(key=(lambda item: -item[1]) if by == "count" else (lambda item: item[0]))
         return [
             (label, self.pack.class_name(label), records)
-            for label, records in found[first : first + count]
+            for label, records in labels[first : first + count]
         ]
 
     def distributions(self) -> list[Distribution]:

@@ -244,7 +244,7 @@ def training(site: Site, request: Any) -> Any:
 
 def usual(pack: ShownPack) -> Settings:
     """Return the first content of the form, by the first images of the pack."""
-    images = [found for found in pack.records(pack.locations.read(0, 8)) if found.is_image]
+    images = [record for record in pack.records(pack.locations.read(0, 8)) if record.is_image]
     size = (1, 1)
     with contextlib.suppress(ImageDecodeError):
         size = read_header(images[0].content).size if images else size
@@ -272,8 +272,8 @@ def _shown(site: Site, pack: ShownPack, settings: Settings, chosen: dict[str, An
     record = pack.record(chosen["record"])
     if record.damage:
         raise RecordIOError(record.damage, path=pack.path, offset=record.offset)
-    found = site.kept(Trainer).epochs(pack, settings, record.offset, chosen["in_epoch"])
-    return {"epochs": found, "original": tile(pack, record)}
+    epochs = site.kept(Trainer).epochs(pack, settings, record.offset, chosen["in_epoch"])
+    return {"epochs": epochs, "original": tile(pack, record)}
 
 
 def _asked(site: Site, request: Any) -> tuple[Any, int, ShownPack, Settings, int]:
@@ -295,8 +295,8 @@ def sample(site: Site, request: Any) -> Any:
     try:
         if query.get("record"):
             record = pack.record(number_from(request, "record", 0))
-            found = site.kept(Trainer).epochs(pack, settings, record.offset, epoch)
-            tiles = [one.tile for one in found]
+            epochs = site.kept(Trainer).epochs(pack, settings, record.offset, epoch)
+            tiles = [one.tile for one in epochs]
         else:
             tiles = site.kept(Trainer).batch(pack, settings, epoch, batch).tiles
         chosen = tiles[slot]._replace(faint=False)  # the page makes padding pale
@@ -316,12 +316,12 @@ def array(site: Site, request: Any) -> Any:
         delivered = site.kept(Trainer).batch(pack, settings, epoch, batch)
     except (CallError, IndexError) as error:
         raise BadRequest(str(error)) from None
-    found = {desc.name: delivered.batch[desc.name] for desc in delivered.described[1:]}
-    found |= {"data": delivered.batch.data[0], "label": delivered.batch.label[0]}
-    if what not in found:
-        raise BadRequest(f"what: expected {', '.join(found)}")
+    arrays = {desc.name: delivered.batch[desc.name] for desc in delivered.described[1:]}
+    arrays |= {"data": delivered.batch.data[0], "label": delivered.batch.label[0]}
+    if what not in arrays:
+        raise BadRequest(f"what: expected {', '.join(arrays)}")
     target = io.BytesIO()
-    np.save(target, found[what], allow_pickle=False)
+    np.save(target, arrays[what], allow_pickle=False)
     name = f"{pack.name}-epoch{epoch}-batch{batch}-{what}.npy"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',

@@ -75,9 +75,9 @@ static inline uint64_t band_bits(int first, int last) {
 #define BANDS_BMI2 __attribute__((target("bmi,bmi2,popcnt")))
 /* The lowest bits of `bits`, moved to where the bits of `mask` are. */
 SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
-    uint64_t found;
-    __asm__("pdepq %2, %1, %0" : "=r"(found) : "r"(bits), "r"(mask));
-    return found;
+    uint64_t deposit;
+    __asm__("pdepq %2, %1, %0" : "=r"(deposit) : "r"(bits), "r"(mask));
+    return deposit;
 }
 #else
 SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
@@ -88,11 +88,11 @@ SIMD_INLINE uint64_t deposit_bits(uint64_t bits, uint64_t mask) {
 
 /* The same with and without the instruction for it. */
 SIMD_INLINE uint64_t spread(uint64_t bits, uint64_t mask, int bmi2) {
-    uint64_t found = 0;
+    uint64_t deposit = 0;
     if (bmi2) return deposit_bits(bits, mask);
     for (; bits != 0 && mask != 0; bits >>= 1, mask &= mask - 1)
-        found |= (mask & (~mask + 1)) & (~(bits & 1) + 1);
-    return found;
+        deposit |= (mask & (~mask + 1)) & (~(bits & 1) + 1);
+    return deposit;
 }
 
 /* Of a word that is not 0, as a word. */
@@ -198,15 +198,15 @@ SIMD_INLINE int decode_bands(band_scan* scan, const huffman_table* table, JBLOCK
     bit_reader reader = scan->reader;
     JDIMENSION i = 0;
     while (i < count) {
-        uint64_t found = 0;
+        uint64_t new_bits = 0;
         if (scan->ended > 0) {
             const JDIMENSION passed = scan->ended < count - i ? scan->ended : count - i;
             scan->ended -= passed;
             i += passed;
             continue;
         }
-        if (!decode_band(scan, &reader, table, blocks[i], &found, scan->keep)) return 0;
-        if (scan->keep) nonzero[i] |= found;
+        if (!decode_band(scan, &reader, table, blocks[i], &new_bits, scan->keep)) return 0;
+        if (scan->keep) nonzero[i] |= new_bits;
         i++;
     }
     scan->reader = reader;
@@ -285,7 +285,7 @@ SIMD_INLINE uint64_t growing(bit_reader* reader, uint64_t which, int bmi2) {
 SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_table* table, JCOEF* block,
                             uint64_t* nonzero, int bmi2) {
     const uint64_t band = band_bits(scan->first, scan->last), final = bit_before(scan->last + 1);
-    uint64_t known = *nonzero & band, zeros = band & ~known, found = 0, grown = 0;
+    uint64_t old_bits = *nonzero & band, zeros = band & ~old_bits, new_bits = 0, grown = 0;
     const int scale = scan->scale;
     int num_zeros = count_bits(zeros);
     while (scan->ended == 0) {
@@ -303,23 +303,23 @@ SIMD_INLINE int refine_band(band_scan* scan, bit_reader* reader, const refining_
         if (target == 0) return 0;
         num_zeros -= entry.run + 1;
         zeros &= target - 1;
-        passed = known & (~target + 1); /* those at lower positions */
-        known &= target - 1;
+        passed = old_bits & (~target + 1); /* those at lower positions */
+        old_bits &= target - 1;
         grown |= growing(reader, passed, bmi2);
         block[zigzag[DCTSIZE2 - lowest_bit(target)]] = (JCOEF)(entry.value * scale);
-        if (entry.value != 0) found |= target;
+        if (entry.value != 0) new_bits |= target;
         if (target == final) break;
     }
     if (scan->ended > 0) {
         scan->ended--;
-        if (known != 0) grown |= growing(reader, known, bmi2);
+        if (old_bits != 0) grown |= growing(reader, old_bits, bmi2);
     }
     for (; grown != 0; grown &= grown - 1) {
         JCOEF* coefficient = &block[zigzag[DCTSIZE2 - lowest_bit(grown)]];
         const int sign = -(*coefficient < 0); /* no branch, as nothing could predict it */
         *coefficient = (JCOEF)(*coefficient + ((scale ^ sign) - sign));
     }
-    *nonzero |= found;
+    *nonzero |= new_bits;
     return 1;
 }
 

@@ -105,11 +105,11 @@ static void on_progress(j_common_ptr library) {
     jpeg_decoder* decoder = (jpeg_decoder*)library;
     const int width = (int)decoder->library.image_width;
     const int height = (int)decoder->library.image_height;
-    const enum jpeg_work found =
+    const enum jpeg_work work =
         check_scan(decoder->library.input_scan_number, &decoder->limits, width, height);
-    if (found != JPEG_WORK_OK) {
+    if (work != JPEG_WORK_OK) {
         decoder->status = JPEG_TOO_MANY_SCANS;
-        explain_work(found, &decoder->limits, width, height, decoder->message, sizeof decoder->message);
+        explain_work(work, &decoder->limits, width, height, decoder->message, sizeof decoder->message);
         LONG_JUMP(decoder->failure, 1);
     }
 }
@@ -253,9 +253,9 @@ int jpeg_decoder_warnings(const jpeg_decoder* decoder) {
 
 /* ---- one image ---- */
 
-static int is_supported(const jpeg_decoder* decoder, const jpeg_outline* found) {
+static int is_supported(const jpeg_decoder* decoder, const jpeg_outline* outline) {
     const struct jpeg_decompress_struct* library = &decoder->library;
-    if (found->frame < 0xC0 || found->frame > 0xC2 || library->data_precision != 8 || library->arith_code)
+    if (outline->frame < 0xC0 || outline->frame > 0xC2 || library->data_precision != 8 || library->arith_code)
         return 0;
     return (library->num_components == 1 && library->jpeg_color_space == JCS_GRAYSCALE) ||
            (library->num_components == 3 &&
@@ -267,14 +267,14 @@ static int is_supported(const jpeg_decoder* decoder, const jpeg_outline* found) 
 static int check_limits(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_info* info) {
     const jpeg_limits* limits = &decoder->limits;
     const int several = !info->supported || jpeg_has_multiple_scans(&decoder->library);
-    enum jpeg_work found = JPEG_WORK_OK;
-    if (several) found = count_scans(data, size, limits, info->width, info->height);
+    enum jpeg_work work = JPEG_WORK_OK;
+    if (several) work = count_scans(data, size, limits, info->width, info->height);
     if ((int64_t)info->width * info->height > limits->most[JPEG_MAX_PIXELS]) {
         decoder->status = JPEG_TOO_LARGE;
         explain_pixels(limits, info->width, info->height, decoder->message, sizeof decoder->message);
-    } else if (found != JPEG_WORK_OK) {
+    } else if (work != JPEG_WORK_OK) {
         decoder->status = JPEG_TOO_MANY_SCANS;
-        explain_work(found, limits, info->width, info->height, decoder->message, sizeof decoder->message);
+        explain_work(work, limits, info->width, info->height, decoder->message, sizeof decoder->message);
     } else
         return JPEG_OK;
     jpeg_decoder_finish(decoder);
@@ -295,7 +295,7 @@ static void read_header(jpeg_decoder* decoder) {
 int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, const jpeg_limits* limits,
                       jpeg_info* info) {
     struct jpeg_decompress_struct* library = &decoder->library;
-    jpeg_outline found;
+    jpeg_outline outline;
 
     jpeg_decoder_finish(decoder);
     memset(info, 0, sizeof *info);
@@ -308,21 +308,21 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(decoder, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
 
-    read_jpeg_outline(data, size, &found);
-    info->orientation = found.orientation ? found.orientation : 1;
+    read_jpeg_outline(data, size, &outline);
+    info->orientation = outline.orientation ? outline.orientation : 1;
     decoder->data = data;
     decoder->size = size;
     decoder->state = OPENED;
     if (SET_JUMP(decoder->failure)) {
         jpeg_decoder_finish(decoder);
-        if (decoder->status != JPEG_CORRUPT || found.width == 0 || found.height == 0 ||
+        if (decoder->status != JPEG_CORRUPT || outline.width == 0 || outline.height == 0 ||
             (decoder->errors.msg_code != JERR_BAD_PRECISION &&
              decoder->errors.msg_code != JERR_SOF_UNSUPPORTED))
             return decoder->status;
         /* Not damaged: a kind of JPEG that this library was built without. */
-        info->width = found.width;
-        info->height = found.height;
-        info->components = found.components;
+        info->width = outline.width;
+        info->height = outline.height;
+        info->components = outline.components;
         decoder->status = JPEG_OK;
         decoder->message[0] = 0;
         decoder->state = OPENED; /* so that start can say what is the matter */
@@ -332,7 +332,7 @@ int jpeg_decoder_open(jpeg_decoder* decoder, const uint8_t* data, size_t size, c
         info->height = (int)library->image_height;
         info->components = library->num_components;
         info->progressive = library->progressive_mode;
-        info->supported = decoder->supported = is_supported(decoder, &found);
+        info->supported = decoder->supported = is_supported(decoder, &outline);
     }
     decoder->in_header = 0;
     return check_limits(decoder, data, size, info);
@@ -537,8 +537,8 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
         return fail(decoder, JPEG_NO_MEMORY, "no memory for the decoded rows");
     }
     while (skipped < y) {
-        JDIMENSION wanted = (JDIMENSION)(y - skipped < STRIP_ROWS ? y - skipped : STRIP_ROWS);
-        JDIMENSION read = jpeg_read_scanlines(library, decoder->strip.rows, wanted);
+        JDIMENSION num_rows = (JDIMENSION)(y - skipped < STRIP_ROWS ? y - skipped : STRIP_ROWS);
+        JDIMENSION read = jpeg_read_scanlines(library, decoder->strip.rows, num_rows);
         if (read == 0) return stalled(decoder);
         skipped += (int)read;
     }
@@ -549,7 +549,7 @@ int jpeg_decoder_start(jpeg_decoder* decoder, int channels, int denominator, int
 int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* stride, int* count) {
     struct jpeg_decompress_struct* library = &decoder->library;
     JSAMPROW rows[STRIP_ROWS];
-    int wanted, i;
+    int num_rows, i;
 
     *row = NULL;
     *stride = 0;
@@ -562,12 +562,12 @@ int jpeg_decoder_rows(jpeg_decoder* decoder, const uint8_t** row, ptrdiff_t* str
         jpeg_decoder_finish(decoder);
         return decoder->status;
     }
-    wanted = decoder->end_row - (int)library->output_scanline;
-    if (wanted > STRIP_ROWS) wanted = STRIP_ROWS;
-    for (i = 0; i < wanted; i++)
+    num_rows = decoder->end_row - (int)library->output_scanline;
+    if (num_rows > STRIP_ROWS) num_rows = STRIP_ROWS;
+    for (i = 0; i < num_rows; i++)
         rows[i] = strip_aim(&decoder->strip, i);
-    while (*count < wanted) {
-        JDIMENSION read = jpeg_read_scanlines(library, rows + *count, (JDIMENSION)(wanted - *count));
+    while (*count < num_rows) {
+        JDIMENSION read = jpeg_read_scanlines(library, rows + *count, (JDIMENSION)(num_rows - *count));
         if (read == 0) {
             *count = 0;
             return stalled(decoder);

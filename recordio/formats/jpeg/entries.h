@@ -275,15 +275,15 @@ static inline void entry_store_free(entry_store* store) {
 /* The points of a record; 0, and no points, if there are none. */
 static inline int entry_store_load(entry_store* store, int64_t record, entry_points* points) {
     sync_mutex* lock;
-    int found = 0;
+    int status = 0;
     points->count = points->thin = 0;
     if (record < 0 || record >= store->count) return 0;
     lock = &store->locks[record % ENTRY_LOCKS];
     sync_lock(lock);
     if (store->records[record].packed != NULL)
-        found = entry_unpack(store->records[record].packed, store->records[record].size, points);
+        status = entry_unpack(store->records[record].packed, store->records[record].size, points);
     sync_unlock(lock);
-    return found;
+    return status;
 }
 
 /* Keep packed bytes, which belong to the store from now on. */

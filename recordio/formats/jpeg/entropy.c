@@ -47,9 +47,9 @@ static boolean give_back(j_decompress_ptr library, jpeg_entropy* entropy, JBLOCK
 /* What the library calls for every MCU. */
 SIMD_INLINE boolean answer(j_decompress_ptr library, JBLOCKROW* mcu) {
     jpeg_entropy* entropy = (jpeg_entropy*)(void*)library->entropy;
-    const int wanted =
+    const int in_columns =
         mcu != NULL && entropy->column >= entropy->first_column && entropy->column <= entropy->last_column;
-    if (!(wanted ? arrive(entropy) && next_mcu(entropy, mcu, 1) : pass_mcu(entropy)))
+    if (!(in_columns ? arrive(entropy) && next_mcu(entropy, mcu, 1) : pass_mcu(entropy)))
         return give_back(library, entropy, mcu);
     count_mcus(entropy, 1);
     return TRUE;
@@ -70,17 +70,17 @@ SIMD_BMI2 static boolean decode_mcu_bmi2(j_decompress_ptr library, JBLOCKROW* mc
 
 /* The table for these codes, kept or built; NULL if there is none. */
 static huffman_table* find_table(jpeg_entropy* entropy, JHUFF_TBL* const* codes, int number, int is_dc) {
-    const JHUFF_TBL* wanted;
+    const JHUFF_TBL* table;
     int i, oldest = 0, lasting = 1;
     if (number < 0 || number >= NUM_HUFF_TBLS || codes[number] == NULL) return NULL;
-    wanted = codes[number];
+    table = codes[number];
     for (i = 0; i < TABLES; i++) {
-        if (huffman_matches(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) break;
+        if (huffman_matches(&entropy->tables[i], table->bits, table->huffval, is_dc)) break;
         if (entropy->last_used[i] < entropy->last_used[oldest]) oldest = i;
     }
     if (i == TABLES) {
         i = oldest;
-        if (!huffman_build(&entropy->tables[i], wanted->bits, wanted->huffval, is_dc)) return NULL;
+        if (!huffman_build(&entropy->tables[i], table->bits, table->huffval, is_dc)) return NULL;
         lasting = (uint64_t)entropy->num_blocks * entropy->num_mcus >= MANY_BLOCKS;
     }
     entropy->tables[i].lasting |= lasting;
@@ -257,9 +257,9 @@ void jpeg_entropy_entries(jpeg_entropy* entropy, entry_store* store, int64_t rec
 }
 
 void jpeg_entropy_finish(jpeg_entropy* entropy) {
-    const int found = entropy->entries.count - entropy->loaded;
-    if (entropy->store != NULL && entropy->state == JPEG_ENTROPY_OWN && found > 0 &&
-        (found * ENTRY_WORTH >= entropy->grid.total || entropy->entries.count == entropy->grid.total))
+    const int new_points = entropy->entries.count - entropy->loaded;
+    if (entropy->store != NULL && entropy->state == JPEG_ENTROPY_OWN && new_points > 0 &&
+        (new_points * ENTRY_WORTH >= entropy->grid.total || entropy->entries.count == entropy->grid.total))
         entry_store_keep(entropy->store, entropy->record, &entropy->entries, &entropy->grid,
                          (size_t)(entropy->data_end - entropy->scan));
     entropy->store = NULL;

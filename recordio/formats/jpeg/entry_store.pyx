@@ -37,18 +37,18 @@ cdef class EntryStore:
     @property
     def images(self):
         """Count the records of which points are known."""
-        cdef int64_t i, found = 0
+        cdef int64_t i, count = 0
         for i in range(self.store.count):
-            found += self._size(i) > 0
-        return found
+            count += self._size(i) > 0
+        return count
 
     @property
     def nbytes(self):
         """Add up the bytes of the points."""
-        cdef int64_t i, found = 0
+        cdef int64_t i, total = 0
         for i in range(self.store.count):
-            found += self._size(i)
-        return found
+            total += self._size(i)
+        return total
 
     cdef int64_t _size(self, int64_t record) noexcept nogil:
         cdef sync_mutex* lock = &self.store.locks[record % ENTRY_LOCKS]
@@ -66,12 +66,12 @@ cdef class EntryStore:
     def packed(self, int64_t record):
         """Return the points of a record as bytes, or None."""
         cdef sync_mutex* lock
-        cdef const entry_record* found
+        cdef const entry_record* entry
         self._check(record)
-        lock, found = &self.store.locks[record % ENTRY_LOCKS], &self.store.records[record]
+        lock, entry = &self.store.locks[record % ENTRY_LOCKS], &self.store.records[record]
         sync_lock(lock)
         try:
-            return None if found.packed == NULL else found.packed[:found.size]
+            return None if entry.packed == NULL else entry.packed[:entry.size]
         finally:
             sync_unlock(lock)
 

@@ -27,27 +27,27 @@ typedef struct {
 #define IDCT_INLINE static inline __attribute__((always_inline, target("avx2")))
 
 IDCT_INLINE idct_sums idct_products(__m256i x, __m256i y, __m256i factors) {
-    const idct_sums found = {_mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), factors),
-                             _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), factors)};
-    return found;
+    const idct_sums sums = {_mm256_madd_epi16(_mm256_unpacklo_epi16(x, y), factors),
+                            _mm256_madd_epi16(_mm256_unpackhi_epi16(x, y), factors)};
+    return sums;
 }
 
 IDCT_INLINE idct_sums idct_add(idct_sums x, idct_sums y) {
-    const idct_sums found = {_mm256_add_epi32(x.low, y.low), _mm256_add_epi32(x.high, y.high)};
-    return found;
+    const idct_sums sums = {_mm256_add_epi32(x.low, y.low), _mm256_add_epi32(x.high, y.high)};
+    return sums;
 }
 
 IDCT_INLINE idct_sums idct_subtract(idct_sums x, idct_sums y) {
-    const idct_sums found = {_mm256_sub_epi32(x.low, y.low), _mm256_sub_epi32(x.high, y.high)};
-    return found;
+    const idct_sums sums = {_mm256_sub_epi32(x.low, y.low), _mm256_sub_epi32(x.high, y.high)};
+    return sums;
 }
 
 /* A row as products with one. */
 IDCT_INLINE idct_sums idct_scaled(__m256i x) {
     const __m256i zero = _mm256_setzero_si256();
-    const idct_sums found = {_mm256_srai_epi32(_mm256_unpacklo_epi16(zero, x), 3),
-                             _mm256_srai_epi32(_mm256_unpackhi_epi16(zero, x), 3)};
-    return found;
+    const idct_sums sums = {_mm256_srai_epi32(_mm256_unpacklo_epi16(zero, x), 3),
+                            _mm256_srai_epi32(_mm256_unpackhi_epi16(zero, x), 3)};
+    return sums;
 }
 
 IDCT_INLINE __m256i idct_packed(idct_sums x, int shift) {

@@ -210,14 +210,14 @@ cdef class JpegRows(CodecRows):
 cdef OpenStatus open_jpeg(Codec* codec, const uint8_t* data, size_t size,
                           ImageInfo* info) noexcept nogil:
     cdef jpeg_decoder* decoder = <jpeg_decoder*>codec.decoder
-    cdef jpeg_info found
+    cdef jpeg_info header
     info.pixel_size = abs(codec.channels)
     if codec.channels == 4:
         return SOURCE_OTHER
     codec.status = jpeg_decoder_open(decoder, data, size, <const jpeg_limits*>codec.settings,
-                                     &found)
-    if codec.status == JPEG_OK and found.supported:
-        info.width, info.height, info.orientation = found.width, found.height, found.orientation
+                                     &header)
+    if codec.status == JPEG_OK and header.supported:
+        info.width, info.height, info.orientation = header.width, header.height, header.orientation
         info.scales = True
         if codec.source.kept != NULL:
             jpeg_decoder_entries(decoder, <entry_store*>codec.source.kept, codec.source.record)
@@ -228,11 +228,11 @@ cdef OpenStatus open_jpeg(Codec* codec, const uint8_t* data, size_t size,
     return SOURCE_FAILED
 
 
-cdef int start_jpeg(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil:
+cdef int start_jpeg(const Codec* codec, int denominator, const Rectangle* area) noexcept nogil:
     cdef jpeg_decoder* decoder = <jpeg_decoder*>codec.decoder
     jpeg_decoder_into(decoder, codec.source.into, codec.source.into_stride)
-    return jpeg_decoder_start(decoder, codec.channels, denominator, wanted.x, wanted.y,
-                              wanted.width, wanted.height)
+    return jpeg_decoder_start(decoder, codec.channels, denominator, area.x, area.y,
+                              area.width, area.height)
 
 
 cdef int rows_of_jpeg(void* decoder, const uint8_t** row, ptrdiff_t* stride,

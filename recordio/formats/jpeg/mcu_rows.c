@@ -74,13 +74,13 @@ static int row_of_library(j_decompress_ptr library, jpeg_entropy* entropy, JSAMP
     return decompress_data(library, out);
 }
 
-/* Pass over this many MCUs and, if `wanted`, get to the one behind them; 0 if there is something wrong with them. */
-ROWS static int pass_mcus(jpeg_entropy* entropy, JDIMENSION count, int wanted) {
+/* Pass over this many MCUs and, if `go_on`, get to the one behind them; 0 if there is something wrong with them. */
+ROWS static int pass_mcus(jpeg_entropy* entropy, JDIMENSION count, int go_on) {
     for (JDIMENSION i = 0; i < count; i++) {
         if (!pass_mcu(entropy)) return 0;
         count_mcus(entropy, 1);
     }
-    return !wanted || arrive(entropy);
+    return !go_on || arrive(entropy);
 }
 
 /* Read this many MCUs, and transform their blocks; 0 if there is something wrong with them. */

@@ -177,15 +177,15 @@ static int read_dc_row(jpeg_progressive* progressive, j_decompress_ptr library, 
 static JDIMENSION wanted_rows(const jpeg_progressive* progressive, j_decompress_ptr library) {
     const uint64_t num_mcus = (uint64_t)library->MCUs_per_row * library->MCU_rows_in_scan;
     JDIMENSION rows = progressive->rows_wanted;
-    int i, wanted = 0;
+    int i, is_needed = 0;
     if (rows == 0 ||
         (library->Ss == 0 && library->Ah == 0 && num_mcus * (unsigned)library->blocks_in_MCU > FEW_BLOCKS))
         return library->MCU_rows_in_scan;
     for (i = 0; i < library->comps_in_scan; i++) {
         const jpeg_component_info* component = library->cur_comp_info[i];
-        wanted |= component->component_needed && (library->Ss == 0 || BLOCK_SIZE(component) > 1);
+        is_needed |= component->component_needed && (library->Ss == 0 || BLOCK_SIZE(component) > 1);
     }
-    if (!wanted) return 0;
+    if (!is_needed) return 0;
     if (library->comps_in_scan == 1) rows *= (JDIMENSION)library->cur_comp_info[0]->v_samp_factor;
     return rows < library->MCU_rows_in_scan ? rows : library->MCU_rows_in_scan;
 }
@@ -201,10 +201,10 @@ static const uint8_t* find_end(const jpeg_progressive* progressive) {
 /* Read the scan, or pass over what is not wanted of it.  The marker at its end; NULL if something makes no
  * sense, and what has changed is in the first `rows` rows. */
 static const uint8_t* read_scan(jpeg_progressive* progressive, j_decompress_ptr library, JDIMENSION* rows) {
-    const JDIMENSION wanted = wanted_rows(progressive, library);
+    const JDIMENSION num_rows = wanted_rows(progressive, library);
     JDIMENSION row;
     for (row = 0; row < library->MCU_rows_in_scan; row++) {
-        const uint8_t* end = row == wanted ? find_end(progressive) : NULL;
+        const uint8_t* end = row == num_rows ? find_end(progressive) : NULL;
         if (end != NULL) {
             progressive->passed_over = 1;
             return end;
@@ -294,17 +294,17 @@ static int find_dc_tables(jpeg_progressive* progressive, j_decompress_ptr librar
 
 static int find_ac_table(jpeg_progressive* progressive, j_decompress_ptr library) {
     const JHUFF_TBL* codes = library->ac_huff_tbl_ptrs[library->cur_comp_info[0]->ac_tbl_no];
-    huffman_codes* known = library->Ah == 0 ? &progressive->ac_table.codes : &progressive->refining.codes;
+    huffman_codes* table = library->Ah == 0 ? &progressive->ac_table.codes : &progressive->refining.codes;
     int i;
     if (codes == NULL) return 0;
-    if (known->count == 0 || !huffman_equals(known, codes->bits, codes->huffval)) {
-        known->count = 0;
+    if (table->count == 0 || !huffman_equals(table, codes->bits, codes->huffval)) {
+        table->count = 0;
         if (!(library->Ah == 0 ? huffman_build(&progressive->ac_table, codes->bits, codes->huffval, 0)
                                : refining_build(&progressive->refining, codes->bits, codes->huffval)))
             return 0;
     }
-    for (i = 0; library->Ah == 0 && i < known->count; i++)
-        if ((known->symbols[i] & 15) + library->Al > MOST_BITS) return 0;
+    for (i = 0; library->Ah == 0 && i < table->count; i++)
+        if ((table->symbols[i] & 15) + library->Al > MOST_BITS) return 0;
     return 1;
 }
 

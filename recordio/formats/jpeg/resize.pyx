@@ -77,18 +77,18 @@ cdef bint _run(_Engine engine, int method, int samples, const resample.resample_
                const resample.resample_axis* lines, uint8_t* out) noexcept nogil:
     """Decode and resize the opened image; whether it is complete and without a warning."""
     cdef int y = 0, done = 0, i
-    cdef Rectangle wanted
+    cdef Rectangle area
     cdef Rows rows
     cdef Outcome outcome
     if resample.resampler_begin(engine.resampler, method, columns, lines, samples, out,
                                 <ptrdiff_t>columns.count * samples) != resample.RESAMPLE_OK:
         return False
-    resample.resampler_source(engine.resampler, &wanted.x, &wanted.y, &wanted.width,
-                              &wanted.height)
-    wanted.height = lines.stored - wanted.y     # to the last row: damage there is damage as well
-    if engine.rows.start(engine.rows, 1, &wanted, &outcome):
+    resample.resampler_source(engine.resampler, &area.x, &area.y, &area.width,
+                              &area.height)
+    area.height = lines.stored - area.y     # to the last row: damage there is damage as well
+    if engine.rows.start(engine.rows, 1, &area, &outcome):
         return False
-    while y < wanted.height:
+    while y < area.height:
         if engine.rows.next(engine.rows, &rows, &outcome):
             return False
         for i in range(rows.count):

@@ -81,29 +81,29 @@ def png_header(const uint8_t[::1] data not None):
     Plain pixels have no palette, no colour that is transparent, and no other frames.  The result is
     None where the header is not as it should be.
     """
-    cdef png_outline found
-    png_decoder_look(&data[0], data.shape[0], True, &found)
-    if found.message[0]:
-        raise ImageDecodeError(found.message.decode("ascii", "replace"))
-    if not (0 <= found.colour <= 6 and CHANNELS[found.colour] and found.width and found.height):
+    cdef png_outline header
+    png_decoder_look(&data[0], data.shape[0], True, &header)
+    if header.message[0]:
+        raise ImageDecodeError(header.message.decode("ascii", "replace"))
+    if not (0 <= header.colour <= 6 and CHANNELS[header.colour] and header.width and header.height):
         return None
-    is_palette, has_alphas = found.colour == PNG_PALETTE, found.num_alphas or found.has_key
+    is_palette, has_alphas = header.colour == PNG_PALETTE, header.num_alphas or header.has_key
     return (
-        found.width, found.height, found.orientation or 1, 8 if is_palette else found.depth,
-        CHANNELS[found.colour] + bool(has_alphas), bool(found.interlaced),
-        not (is_palette or has_alphas or found.animated),
+        header.width, header.height, header.orientation or 1, 8 if is_palette else header.depth,
+        CHANNELS[header.colour] + bool(has_alphas), bool(header.interlaced),
+        not (is_palette or has_alphas or header.animated),
     )
 
 
 def check_png(const uint8_t[::1] data not None):
     """Return True for all chunks with right checksums; False: only a decoder can tell."""
-    cdef png_outline found
+    cdef png_outline outline
     cdef int status
     with nogil:
-        status = png_decoder_look(&data[0], data.shape[0], False, &found)
+        status = png_decoder_look(&data[0], data.shape[0], False, &outline)
     if status in (PNG_OK, PNG_OTHER):
-        return status == PNG_OK and not found.is_cut
-    raise ImageDecodeError(found.message.decode("ascii", "replace"))
+        return status == PNG_OK and not outline.is_cut
+    raise ImageDecodeError(outline.message.decode("ascii", "replace"))
 
 
 cdef class PngRows(CodecRows):
@@ -144,22 +144,22 @@ cdef class PngValues(PngRows):
 cdef OpenStatus open_png(Codec* codec, const uint8_t* data, size_t size,
                          ImageInfo* info) noexcept nogil:
     cdef int deep = (<const int*>codec.settings)[0]
-    cdef png_info found
+    cdef png_info header
     codec.status = png_decoder_open(<png_decoder*>codec.decoder, data, size, codec.channels,
-                                    deep, codec.max_pixels, &found)
+                                    deep, codec.max_pixels, &header)
     if codec.status == PNG_OTHER or (codec.status == PNG_OK and deep == PNG_VALUES
-                                     and found.orientation != 1):
+                                     and header.orientation != 1):
         return SOURCE_OTHER
     if codec.status != PNG_OK:
         return SOURCE_FAILED
-    info.width, info.height, info.pixel_size = found.width, found.height, found.pixel
-    info.orientation, info.cut = found.orientation, found.cut
+    info.width, info.height, info.pixel_size = header.width, header.height, header.pixel
+    info.orientation, info.cut = header.orientation, header.cut
     return SOURCE_OPEN
 
 
-cdef int start_png(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil:
-    return png_decoder_start(<png_decoder*>codec.decoder, wanted.x, wanted.y, wanted.width,
-                             wanted.height)
+cdef int start_png(const Codec* codec, int denominator, const Rectangle* area) noexcept nogil:
+    return png_decoder_start(<png_decoder*>codec.decoder, area.x, area.y, area.width,
+                             area.height)
 
 
 cdef int rows_of_png(void* decoder, const uint8_t** row, ptrdiff_t* stride,

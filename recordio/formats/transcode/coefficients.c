@@ -82,9 +82,9 @@ static void on_message(j_common_ptr library, int level) {
     if (level < 0 && !(coefficients->lenient && is_harmless(coefficients))) on_error(library);
 }
 
-static int refuse_scans(jpeg_coefficients* coefficients, enum jpeg_work found) {
+static int refuse_scans(jpeg_coefficients* coefficients, enum jpeg_work work) {
     coefficients->status = JPEG_TOO_MANY_SCANS;
-    explain_work(found, &coefficients->limits, (int)coefficients->library.image_width,
+    explain_work(work, &coefficients->limits, (int)coefficients->library.image_width,
                  (int)coefficients->library.image_height, coefficients->message,
                  sizeof coefficients->message);
     return JPEG_TOO_MANY_SCANS;
@@ -92,11 +92,11 @@ static int refuse_scans(jpeg_coefficients* coefficients, enum jpeg_work found) {
 
 static void on_progress(j_common_ptr library) {
     jpeg_coefficients* coefficients = library->client_data;
-    const enum jpeg_work found =
+    const enum jpeg_work work =
         check_scan(coefficients->library.input_scan_number, &coefficients->limits,
                    (int)coefficients->library.image_width, (int)coefficients->library.image_height);
-    if (found != JPEG_WORK_OK) {
-        refuse_scans(coefficients, found);
+    if (work != JPEG_WORK_OK) {
+        refuse_scans(coefficients, work);
         LONG_JUMP(coefficients->failure, 1);
     }
 }
@@ -207,7 +207,7 @@ int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data,
                            const jpeg_limits* limits) {
     struct jpeg_decompress_struct* library = &coefficients->library;
     const char* obstacle;
-    enum jpeg_work found;
+    enum jpeg_work work;
     if (data == NULL || size < 3 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF)
         return fail(coefficients, JPEG_NOT_JPEG, "the data does not start like a JPEG file");
     coefficients->limits = *limits;
@@ -224,8 +224,8 @@ int jpeg_coefficients_read(jpeg_coefficients* coefficients, const uint8_t* data,
     if (library->data_precision != 8)
         return fail(coefficients, JPEG_UNSUPPORTED, "its samples have not 8 bits");
     if (library->arith_code) return fail(coefficients, JPEG_UNSUPPORTED, "it is coded arithmetically");
-    found = count_scans(data, size, limits, (int)library->image_width, (int)library->image_height);
-    if (found != JPEG_WORK_OK) return refuse_scans(coefficients, found);
+    work = count_scans(data, size, limits, (int)library->image_width, (int)library->image_height);
+    if (work != JPEG_WORK_OK) return refuse_scans(coefficients, work);
     coefficients->arrays = jpeg_read_coefficients(library);
     obstacle = find_obstacle(library);
     if (coefficients->arrays == NULL || obstacle != NULL)
@@ -241,13 +241,13 @@ const jpeg_frame* jpeg_coefficients_frame(const jpeg_coefficients* coefficients)
 int jpeg_coefficients_rows(jpeg_coefficients* coefficients, int component, int first, int count,
                            const int16_t** rows) {
     j_common_ptr library = (j_common_ptr)&coefficients->library;
-    JBLOCKARRAY found;
+    JBLOCKARRAY blocks;
     int i;
     if (SET_JUMP(coefficients->failure)) return 0;
-    found = library->mem->access_virt_barray(library, coefficients->arrays[component], (JDIMENSION)first,
-                                             (JDIMENSION)count, FALSE);
+    blocks = library->mem->access_virt_barray(library, coefficients->arrays[component], (JDIMENSION)first,
+                                              (JDIMENSION)count, FALSE);
     for (i = 0; i < count; i++)
-        rows[i] = found[i][0];
+        rows[i] = blocks[i][0];
     return 1;
 }
 
@@ -283,9 +283,9 @@ static int64_t weigh_component(jpeg_coefficients* coefficients, int component) {
         const int16_t* block;
         if (!jpeg_coefficients_rows(coefficients, component, row, 1, &block)) return -1;
         for (column = 0; column < of->width; column++, block += JPEG_BLOCK) {
-            const int found = weigh_block(block);
-            if (found < 0) return -1;
-            weight += found;
+            const int block_weight = weigh_block(block);
+            if (block_weight < 0) return -1;
+            weight += block_weight;
             least = block[0] < least ? block[0] : least;
             most = block[0] > most ? block[0] : most;
         }
@@ -297,9 +297,9 @@ int64_t jpeg_coefficients_scan_bytes(jpeg_coefficients* coefficients) {
     int64_t weight = 0;
     int i;
     for (i = 0; i < coefficients->frame.components; i++) {
-        const int64_t found = weigh_component(coefficients, i);
-        if (found < 0) return -1;
-        weight += found;
+        const int64_t component_weight = weigh_component(coefficients, i);
+        if (component_weight < 0) return -1;
+        weight += component_weight;
     }
     return weight / (10 * 8);
 }

@@ -24,11 +24,11 @@ typedef struct {
 
 /* Walk over a whole file.  NULL, or why its scans cannot be replaced by one: encoders build files in
  * another way. */
-static const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_of_scans* found) {
+static const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_of_scans* outline) {
     static const char unusual[] = "its segments are in an unusual order";
     int frames = 0, scans = 0, in_scan = 0;
     size_t at = 2;
-    memset(found, 0, sizeof *found);
+    memset(outline, 0, sizeof *outline);
     for (;;) {
         const jpeg_segment segment = next_segment(data, size, &at);
         const uint8_t* payload;
@@ -38,10 +38,10 @@ static const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_
         in_scan = segment.marker == JPEG_MARKER_SOS;
         switch (segment.marker) {
         case JPEG_MARKER_EOI:
-            found->end = at;
+            outline->end = at;
             return frames == 1 && scans > 0 ? NULL : unusual;
         case JPEG_MARKER_SOS:
-            if (scans++ == 0) found->header = at;
+            if (scans++ == 0) outline->header = at;
             continue;
         case JPEG_MARKER_DHT:
         case JPEG_MARKER_DRI:
@@ -53,7 +53,7 @@ static const char* read_segments(const uint8_t* data, size_t size, jpeg_outline_
             break;
         case JPEG_MARKER_DQT:
             for (i = 0; i + 4 < segment.size; i += payload[i] >> 4 ? 129 : 65)
-                found->wide_quantisation |= payload[i] >> 4;
+                outline->wide_quantisation |= payload[i] >> 4;
             break;
         case JPEG_MARKER_APP2:
             if (segment.size >= 8 && memcmp(payload, "MPF", 4) == 0)

@@ -95,8 +95,8 @@ static int webp_orientation(const uint8_t* data, size_t size) {
     while (size - at >= 8) {
         const size_t length = read32(data + at + 4, 0), left = size - at - 8;
         if (memcmp(data + at, "EXIF", 4) == 0) {
-            const int found = read_exif_orientation(data + at + 8, length < left ? length : left);
-            return found ? found : 1;
+            const int orientation = read_exif_orientation(data + at + 8, length < left ? length : left);
+            return orientation ? orientation : 1;
         }
         if (length >= left) break;
         at += 8 + length + (length & 1);
@@ -113,36 +113,36 @@ static int has_memory(const webp_decoder* decoder) {
     return tried != NULL;
 }
 
-static int refuse(webp_decoder* decoder, VP8StatusCode found) {
-    if (found == VP8_STATUS_OUT_OF_MEMORY && !has_memory(decoder))
+static int refuse(webp_decoder* decoder, VP8StatusCode status) {
+    if (status == VP8_STATUS_OUT_OF_MEMORY && !has_memory(decoder))
         return fail(decoder, WEBP_NO_MEMORY, "no memory");
     return fail(decoder, WEBP_REFUSED,
-                found == VP8_STATUS_NOT_ENOUGH_DATA
+                status == VP8_STATUS_NOT_ENOUGH_DATA
                     ? "the WebP image is truncated; pack it again from its source"
                     : "the WebP image is damaged; pack it again from its source");
 }
 
 int webp_decoder_open(webp_decoder* decoder, const uint8_t* data, size_t size, int channels,
                       int64_t max_pixels, webp_info* info) {
-    WebPBitstreamFeatures found;
+    WebPBitstreamFeatures features;
     VP8StatusCode status;
     webp_decoder_finish(decoder);
     decoder->message[0] = 0;
     decoder->width = decoder->height = 0;
     memset(info, 0, sizeof *info);
     if (size < 12 || memcmp(data, "RIFF", 4) != 0 || memcmp(data + 8, "WEBP", 4) != 0) return WEBP_OTHER;
-    status = WebPGetFeatures(data, size, &found);
+    status = WebPGetFeatures(data, size, &features);
     if (status != VP8_STATUS_OK) return refuse(decoder, status);
-    if ((int64_t)found.width * found.height > max_pixels) {
+    if ((int64_t)features.width * features.height > max_pixels) {
         snprintf(decoder->message, sizeof decoder->message,
                  "the image is too large (%d x %d pixels are more than the limit of %lld); "
                  "raise max_pixels to allow it",
-                 found.width, found.height, (long long)max_pixels);
+                 features.width, features.height, (long long)max_pixels);
         return WEBP_REFUSED;
     }
-    if (found.has_animation || (channels == 4 && !found.has_alpha)) return WEBP_OTHER;
-    info->width = decoder->width = found.width;
-    info->height = decoder->height = found.height;
+    if (features.has_animation || (channels == 4 && !features.has_alpha)) return WEBP_OTHER;
+    info->width = decoder->width = features.width;
+    info->height = decoder->height = features.height;
     info->orientation = webp_orientation(data, size);
     decoder->data = data;
     decoder->size = size;

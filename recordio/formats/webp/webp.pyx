@@ -91,19 +91,19 @@ cdef class WebpRows(CodecRows):
 
 cdef OpenStatus open_webp(Codec* codec, const uint8_t* data, size_t size,
                           ImageInfo* info) noexcept nogil:
-    cdef webp_info found
+    cdef webp_info header
     codec.status = webp_decoder_open(<webp_decoder*>codec.decoder, data, size, codec.channels,
-                                     codec.max_pixels, &found)
-    info.width, info.height, info.orientation = found.width, found.height, found.orientation
+                                     codec.max_pixels, &header)
+    info.width, info.height, info.orientation = header.width, header.height, header.orientation
     info.pixel_size = codec.channels
     if codec.status == WEBP_OTHER:
         return SOURCE_OTHER
     return SOURCE_OPEN if codec.status == WEBP_OK else SOURCE_FAILED
 
 
-cdef int start_webp(const Codec* codec, int denominator, const Rectangle* wanted) noexcept nogil:
-    return webp_decoder_start(<webp_decoder*>codec.decoder, wanted.x, wanted.y, wanted.width,
-                              wanted.height)
+cdef int start_webp(const Codec* codec, int denominator, const Rectangle* area) noexcept nogil:
+    return webp_decoder_start(<webp_decoder*>codec.decoder, area.x, area.y, area.width,
+                              area.height)
 
 
 cdef int rows_of_webp(void* decoder, const uint8_t** row, ptrdiff_t* stride,

@@ -129,7 +129,7 @@ def test_choices_that_a_container_cannot_have(tmp_path):
             open_listed(path, choice=Choice(**choice))
         with pytest.raises(ValueError, match=next(iter(choice))):
             len(open_pack(path, choice=Choice(**choice)))
-    assert not USUAL.given
+    assert not USUAL.changes
 
 
 # -- tars -----------------------------------------------------------------------------------------

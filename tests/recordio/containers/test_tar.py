@@ -485,7 +485,7 @@ def test_a_scan_goes_on_where_bytes_were_missing(whole):
         part = TarScan(len(data), ["jpg", "png"], 1 << 28)
         hard, end = [], 0
         while not part.is_done:
-            begin, needed = part.wanted
+            begin, needed = part.next_range
             end = min(max(needed, end + step), len(data))
             hidden = bytes(begin) + data[begin:end] + bytes(len(data) - end)
             assert part.run(hidden, end) is None

@@ -16,7 +16,7 @@ from recordio import RecordIOError
 from recordio.bytes.files import StoredFile
 from recordio.containers.samples import NO_CONTENT
 from recordio.containers.table import container_of
-from recordio.containers.tfrecord import TFRECORD, _Found, scan
+from recordio.containers.tfrecord import TFRECORD, _Tables, scan
 from recordio.packs.open_pack import open_listed
 from recordio.tools.cli import main
 
@@ -282,4 +282,4 @@ def test_more_records_than_are_looked_at_together(tmp_path, monkeypatch):
     found = samples_in(tmp_path, *examples)
     for i in range(19):
         assert set(found.labels_of(i).tolist()) == {i}
-    assert isinstance(_Found().samples().offsets, np.ndarray)
+    assert isinstance(_Tables().samples().offsets, np.ndarray)

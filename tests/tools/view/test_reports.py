@@ -180,7 +180,7 @@ def test_kept_sizes_give_the_same_numbers(opened, copied, request, name):
     measured = counted(opened(prefix))
     open_pack(prefix, skip_errors=True, everything=True).image_sizes  # noqa: B018
     pack = opened(prefix)
-    assert pack.sizes.found()
+    assert pack.sizes.has_sizes()
     kept = counted(pack)
     assert kept.distributions() == measured.distributions()
     assert (kept.images, kept.damaged) == (measured.images, measured.damaged)

@@ -150,7 +150,7 @@ def test_kept_sizes_find_the_same_records(opened, copied, request, name, text):
     expected = [r.position for r in search(opened(prefix), condition, 0, 100, seconds=60).records]
     open_pack(prefix, skip_errors=True, everything=True).image_sizes  # noqa: B018
     pack = opened(prefix)
-    assert pack.sizes.found()
+    assert pack.sizes.has_sizes()
     assert [r.position for r in search(pack, condition, 0, 100, seconds=60).records] == expected
 
 
@@ -172,7 +172,7 @@ def test_sizes_of_another_pack_are_not_used(opened, copied, plain, faces):
     Path(f"{other}.sizes").replace(f"{prefix}.sizes")
     pack = opened(prefix)
     assert len(search(pack, Condition("width == 60"), 0, 100, seconds=60).records) == 16
-    assert not pack.sizes.found()
+    assert not pack.sizes.has_sizes()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -185,5 +185,5 @@ def test_kept_sizes_of_containers(opened, images, tmp_path, count):
         expected = [r.position for r in search(opened(path), Condition(text), 0, 99).records]
         open_pack(path).image_sizes  # noqa: B018
         pack = opened(path)
-        assert pack.sizes.found()
+        assert pack.sizes.has_sizes()
         assert [r.position for r in search(pack, Condition(text), 0, 99).records] == expected
