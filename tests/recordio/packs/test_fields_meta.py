@@ -32,13 +32,14 @@ def metas(draw):
     points = tuple(draw(st.lists(words, max_size=5)))
     several = range(max(len(points), 2))
     pairs = st.permutations(several).map(lambda order: tuple(order[:2]))
+    swap = tuple(draw(st.lists(pairs, max_size=1))) if len(points) > 1 else ()
     values = {
         "dtype": draw(st.sampled_from([None, "uint8", "uint16"])),
-        "ignore": draw(st.none() | numbers),
+        "ignore": draw(st.none() | numbers.filter(lambda value: value not in sum(swap, ()))),
         "classes": draw(st.dictionaries(st.integers(-2, 70000), words, max_size=4)),
         "points": points,
         "skeleton": tuple(draw(st.lists(pairs, max_size=3))) if len(points) > 1 else (),
-        "swap": tuple(draw(st.lists(pairs, max_size=1))) if len(points) > 1 else (),
+        "swap": swap,
         "format": draw(st.sampled_from([None, "xyxy"])),
     }
     return FieldMeta(kind=kind, **{name: values[name] for name in KINDS[kind].facts})
