@@ -39,16 +39,15 @@ def library_names(name: str, majors: Sequence[str]) -> Iterator[str]:
     """Yield files of a library in NVIDIA's wheels, then the names that the system knows it by."""
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or ()) if spec is not None else []
-    for major in majors:
-        version = "11.2" if (name, major) == ("nvrtc", "11") else major
+    versions = {major: "11.2" if (name, major) == ("nvrtc", "11") else major for major in majors}
+    for major, version in versions.items():
         for root in roots:
             for folder in (f"cu{major}", name, f"cuda_{name}"):
                 if sys.platform == "win32":
                     yield from map(str, Path(root, folder, "bin").glob(f"**/{name}64_{major}*.dll"))
                 else:
                     yield str(Path(root, folder, "lib", f"lib{name}.so.{version}"))
-    for major in majors:
-        version = "11.2" if (name, major) == ("nvrtc", "11") else major
+    for major, version in versions.items():
         windows = f"{name}64_{major}{'0_0' if name == 'nvrtc' else ''}.dll"
         yield windows if sys.platform == "win32" else f"lib{name}.so.{version}"
 

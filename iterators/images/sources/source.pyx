@@ -662,7 +662,12 @@ cdef class LibraryRows(Source):
             return Source.failure(self, number, status)
         error = self.errors.pop(number, None)
         if error is None:       # another reader of the same image has taken it
-            return RecordIOError("it could not be read", **self.location(number))
+            try:
+                self.reading(number)
+            except BaseException as again:
+                error = again
+            else:
+                error = RecordIOError("it could not be read, and can be now: read it again")
         return error.at(**self.location(number)) if isinstance(error, RecordIOError) else error
 
     cdef dict location(self, int64_t number):

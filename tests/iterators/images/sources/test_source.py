@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 import recordio
-from iterators.images.sources.source import ImageFiles, RecordFiles, Source
+from iterators.images.sources.source import (
+    ImageFiles,
+    LabelTable,
+    LibraryRows,
+    RecordFiles,
+    Source,
+)
 from iterators.testing import write_records
 from recordio.errors import ImageFileError, RecordHeaderError, RecordIOError
 from recordio.header import pack, unpack
@@ -234,3 +240,30 @@ def test_many_threads_read_at_once(tmp_path):
 def test_a_source_without_records():
     assert Source().count == 0
     assert files_of([]).count == 0
+
+
+def test_every_thread_learns_why_a_row_could_not_be_read():
+    def reading(number):
+        raise RecordIOError("the disk is on fire")
+
+    labels = LabelTable(np.zeros(1, np.uint64), np.array([0, 1]), np.zeros(1, np.float32))
+    source = LibraryRows(reading, lambda number: {"path": "a.parquet"}, labels)
+    reasons = set()
+
+    def read():
+        for _ in range(300):
+            with pytest.raises(RecordIOError) as caught:
+                source.read(0)
+            reasons.add(str(caught.value))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(reasons) == 1 and "the disk is on fire" in reasons.pop()
