@@ -39,6 +39,7 @@ def costs():
         process.kill()
 
 
+@pytest.mark.libjpeg
 def test_every_door_takes_a_sound_image(costs):
     assert {row["door"]: row["end"] for row in costs("sound") if row["end"] != "done"} == {}
 

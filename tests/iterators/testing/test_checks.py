@@ -326,6 +326,7 @@ def test_files_and_the_list_of_them(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_images_are_encoded_without_opencv(channels, monkeypatch):
     image = noise(channels=channels)

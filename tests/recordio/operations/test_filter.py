@@ -15,6 +15,7 @@ from recordio import (
     pack,
 )
 from recordio.formats.image_header import DEFAULT_LIMITS
+from recordio.formats.jpeg import encoder
 
 
 def kept(packs, *words, **options):
@@ -68,7 +69,8 @@ def test_decodable_is_what_training_decodes(packs):
     contents = [jpeg, jpeg[:-2], png, png[:-12], image("dib", 20, 10), wide.getvalue()]
     contents += [jpeg[: len(jpeg) // 2], png[:50]]
     packs.raw("a", [pack(IRHeader(0, 0, number, 0), c) for number, c in enumerate(contents)])
-    assert kept(packs, "decodable") == [0, 1, 2, 3, 4, 5]
+    ends_early = [1] if encoder.available() else []  # Pillow wants the marker of the end
+    assert kept(packs, "decodable") == [0, *ends_early, 2, 3, 4, 5]
 
 
 def test_decodable_heeds_the_limit_on_scans(packs, monkeypatch):

@@ -241,6 +241,7 @@ def test_what_another_run_left_is_not_continued(packs, killed_after, change):
         assert new.labels.values.tolist() == old.labels.values[rows].tolist()
 
 
+@pytest.mark.libjpeg
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_any_other_output_removes_what_a_killed_run_left(packs, killed_after):
     path = packs.plain("a", range(60))

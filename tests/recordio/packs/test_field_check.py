@@ -74,6 +74,7 @@ def test_a_tar_with_masks_of_other_sizes(tmp_path):
     ]
 
 
+@pytest.mark.libjpeg
 def test_optimized_and_repaired_packs_have_their_fields(tmp_path):
     from recordio.tools import cli
 
