@@ -99,7 +99,7 @@ cdef int parse_header(Encoded* image, Outcome* outcome) noexcept nogil:
     memcpy(&image.id, image.data + HEADER_ID, 8)
     content = HEADER_SIZE + <size_t>4 * image.flag
     if content > image.size:
-        outcome.record_id, outcome.found = image.id, image.flag
+        outcome.record_id, outcome.num_labels = image.id, image.flag
         return outcome_fail(outcome, RENDER_SHORT_LABELS, b"")
     image.labels = image.data + (HEADER_SIZE if image.flag else HEADER_LABEL)
     image.data += content
@@ -310,7 +310,7 @@ cdef class Renderer:
     cdef int read_labels(self, Encoded* image, const Slot* slot, Outcome* outcome) noexcept nogil:
         if image.has_header and parse_header(image, outcome):
             return outcome.status
-        outcome.record_id, outcome.found = image.id, image.flag if image.flag else 1
+        outcome.record_id, outcome.num_labels = image.id, image.flag if image.flag else 1
         if self.plan.label_width == 0:
             return RENDER_OK        # nobody asks for labels
         return self.labels.read(image.labels, image.flag, slot.label, outcome)

@@ -471,7 +471,7 @@ cdef class FieldWorkers:
                         number, record.data, record.size)
             if rows.fetched[slot] != FETCH_OK or own.status != RENDER_OK:
                 rows.failed[slot] = i
-                outcome.found = own.found
+                outcome.num_labels = own.num_labels
                 return outcome_fail(outcome, own.status if own.status else RENDER_IMAGE,
                                     own.message)
         return RENDER_OK

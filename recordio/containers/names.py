@@ -173,8 +173,8 @@ def choose_images(names: Sequence[str], others: Sequence[str], notes: Notes) -> 
     name, and an image otherwise.  A single ``X.NAME.jpg`` beside ``X.jpg`` is an image.
 
     >>> names = ["a.jpg", "a.copy.jpg", "a.mask.png", "b.jpg", "b.mask.png", "c.left.png"]
-    >>> found = choose_images(names, [], Notes())
-    >>> found.images, found.fields
+    >>> chosen = choose_images(names, [], Notes())
+    >>> chosen.images, chosen.fields
     (['a.jpg', 'a.copy.jpg', 'b.jpg', 'c.left.png'], ['a.mask.png', 'b.mask.png'])
     """
     chosen = ImageNames(list(names), list(others), notes=notes)

@@ -21,7 +21,7 @@ cdef enum:
 
 cdef struct Outcome:
     int status
-    int64_t found           # number of labels of the record
+    int64_t num_labels      # number of labels of the record
     uint64_t record_id
     char message[MESSAGE_SIZE]
 

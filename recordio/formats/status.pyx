@@ -27,11 +27,11 @@ cdef object outcome_error(Outcome* outcome, Py_ssize_t label_width, dict locatio
     location["record_id"] = outcome.record_id
     if status == RENDER_SHORT_LABELS:
         return RecordHeaderError(
-            f"the header announces {outcome.found} labels, which the record is too short for",
+            f"the header announces {outcome.num_labels} labels, which the record is too short for",
             **location)
     if status == RENDER_LABEL_WIDTH:
         return LabelError(
-            f"the record has {outcome.found} labels, label_width is {label_width}", **location)
+            f"the record has {outcome.num_labels} labels, label_width is {label_width}", **location)
     if status == RENDER_NOT_LISTED:
         return LabelError("the list of labels has no line for this id", **location)
     if status == RENDER_LABEL:
