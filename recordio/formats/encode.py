@@ -153,16 +153,12 @@ def _jpeg(
 ) -> bytes:
     """Encode a JPEG image, by Pillow where there is no libjpeg-turbo of ours."""
     best = JPEG_QUALITY if quality is None else quality
-    is_sound = (
-        pixels.shape[2] in (1, 3)
-        and max(pixels.shape) <= encoder.LONGEST_SIDE
-        and best in range(101)
-        and subsampling in encoder.SUBSAMPLINGS
-    )
-    if encoder.available() or not is_sound:  # then it says what is wrong
+    try:
         return encoder.encode(
             pixels, best, subsampling=subsampling, progressive=progressive, optimize=optimize
         )
+    except RuntimeError:  # nothing is wrong but that there is no libjpeg-turbo
+        pass
     if subsampling not in ("4:4:4", "4:2:2", "4:2:0"):
         raise ValueError(f"{subsampling} needs libjpeg-turbo, without which recordio was built")
     return _by_pillow(

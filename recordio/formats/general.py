@@ -24,14 +24,13 @@ from recordio.formats.image_header import (
     open_with_plugin,
     read_header,
 )
-from recordio.formats.jpeg import jpeg
+from recordio.formats.jpeg import HEADERS, jpeg
 from recordio.formats.table import FORMATS, Format, format_of
 from recordio.formats.webp import webp
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # nothing of it is installed with the package
 
-_HEADERS = "apt install libjpeg62-turbo-dev"
 #: Formats whose images Pillow completes.
 _END_EARLY = ("jpeg", "png")
 _PHOTOMETRIC, _COLOUR_MAP = 262, 320
@@ -119,7 +118,7 @@ def decode_special(
         raise ImageDecodeError(
             "strict=True refuses JPEG images whose data is damaged, and Pillow, which decodes them "
             "here, does not tell: install a wheel of recordio-iterators, or the headers of "
-            f"libjpeg-turbo ({_HEADERS}) and build again"
+            f"libjpeg-turbo ({HEADERS}) and build again"
         )
     ends_early = truncated and row.kind in _END_EARLY and not row.is_whole(view)
     if background is None:
@@ -188,7 +187,7 @@ def describe() -> str:
         own = f"{jpeg.library()} (region and scale, entropy decoder: {entropy}) for JPEG"
         decoders.insert(0, own)
     else:
-        missing.append(f"for faster JPEG those of libjpeg-turbo ({_HEADERS})")
+        missing.append("for faster JPEG those of libjpeg-turbo (apt install libjpeg62-turbo-dev)")
     if webp.available():
         decoders.append(f"{webp.library()} (region) for WebP")
     else:

@@ -507,7 +507,8 @@ def test_wrong_arguments_and_states():
 
 def test_many_workers_are_warned_of():
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", ".*num_workers=0 is faster")
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
         with pytest.raises(Warning, match="num_workers=0 is faster"):
             values(loader(dataset(), num_workers=1, multiprocessing_context="fork"))
 

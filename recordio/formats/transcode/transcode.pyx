@@ -18,6 +18,7 @@ cimport recordio.formats.jpeg.jpeg as jpeg
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
+from recordio.formats.jpeg import HEADERS
 
 __all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "read_all_codes", "rewrite"]
 
@@ -94,8 +95,7 @@ cdef str _reason(int status, bytes message):
     if status == jpeg.JPEG_UNAVAILABLE:
         raise ImageDecodeError(
             "iterators was built without libjpeg-turbo, which rewriting JPEG files needs; install "
-            "its headers (Debian: libjpeg62-turbo-dev, Fedora: libjpeg-turbo-devel, Homebrew: "
-            "jpeg-turbo) and build again"
+            f"its headers ({HEADERS}) and build again"
         )
     return {
         jpeg.JPEG_NOT_JPEG: "not a JPEG image",

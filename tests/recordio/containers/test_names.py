@@ -326,6 +326,12 @@ def test_two_members_that_become_one_are_noted(tmp_path):
     assert samples_of(path).notes.kinds == {NAMELESS: (2, []), REPLACED: (1, ["a/1.jpg"])}
 
 
+def hidden(name):
+    """Whether the image of a name is hidden, where its backslashes are slashes."""
+    path = (name + b"x.jpg").partition(b"\0")[0].replace(b"\\", b"/").decode("latin-1")
+    return is_system_name(path)
+
+
 @given(st.lists(st.binary(max_size=6), min_size=1, max_size=6), st.sampled_from([0, 3, 10]))
 def test_no_image_is_lost_by_its_name(tmp_path_factory, names, system):
     path = tmp_path_factory.getbasetemp() / "names.zip"
@@ -335,10 +341,10 @@ def test_no_image_is_lost_by_its_name(tmp_path_factory, names, system):
     except RecordIOError as error:
         assert "nothing at all" not in str(error)
         return
-    noted = sum(count for count, _ in samples.notes.kinds.values())
-    assert len(samples) <= len(names)
-    # Of hidden ones each name is noted once.
-    assert SYSTEM in samples.notes.kinds or len(names) - noted <= len(samples)
+    # A hidden name is noted once, however often it comes.
+    seen = [name for name in names if not hidden(name)]
+    noted = sum(count for kind, (count, _) in samples.notes.kinds.items() if kind != SYSTEM)
+    assert len(seen) - noted <= len(samples) <= len(names)
 
 
 # -- archives that are attacked, or change ------------------------------------------------------

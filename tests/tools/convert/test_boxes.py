@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 import types
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from iterators import ImageDetRecordIter
 from recordio import LabelError, RecordIOError, decode_image
+from recordio.formats.jpeg import jpeg
 from recordio.tools.convert.boxes import Box, BoxLabels, read_class_file
 
 CAT, DOG = (0.125, 0.25, 0.5, 0.75), (0.25, 0.0, 1.0, 0.5)
@@ -231,7 +231,8 @@ def test_images_that_are_missing_damaged_or_of_another_size(
     picture = annotated.photos / "b.jpg"
     picture.write_bytes(images.jpeg(40, 80)[:-20])
     assert command(*words) == 1
-    assert re.search("image b.jpg: the JPEG image .*is truncated", report.read_text())
+    reason = "is truncated" if jpeg.available() else "cannot be decoded: it is damaged, truncated"
+    assert f"image b.jpg: the JPEG image {reason}" in report.read_text()
     picture.write_bytes(images.jpeg(80, 40))
     assert command(*words) == (kind != "yolo")
     if kind != "yolo":
