@@ -19,7 +19,7 @@ import numpy as np
 
 from recordio.errors import RecordIOError
 from recordio.formats.image_header import read_header
-from recordio.formats.jpeg import encoder
+from recordio.formats.jpeg import encoder, jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.formats.jpeg.resize import decode_resized
 from recordio.formats.transcode.transcode import optimize_jpeg
@@ -292,7 +292,7 @@ def _entries(trial: _Trial, recipe: Any, report: EpochReport) -> Sequence[_Try]:
     options = trial.engines.job.options
     if not hasattr(options, "entry_points") or trial.engines.entries is not None:
         return ()
-    if _share(report, "decode") < LEAST_SHARE:
+    if not jpeg.available() or _share(report, "decode") < LEAST_SHARE:
         return ()
     how = {"entries": EntryStore(trial.count)}
     return [_Try("entry_points=True, from the second epoch on", how, {"entry_points": True})]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from recordio.errors import RecordIOError
+from recordio.formats.jpeg import MISSING, jpeg
 from recordio.formats.jpeg.entry_store import EntryStore
 from recordio.packs.entry_points import keep_entry_points, load_entry_points
 
@@ -139,7 +140,11 @@ class OpenEntries:
 def open_entries(source: Any, options: Any) -> OpenEntries | None:
     """Open what `entry_points` asks for; None for nothing."""
     entry_points = options.entry_points
-    return OpenEntries(source, entry_points == "pack") if entry_points else None
+    if not entry_points:
+        return None
+    if not jpeg.available():
+        raise RecordIOError(f"entry_points={entry_points!r}: {MISSING}")
+    return OpenEntries(source, entry_points == "pack")
 
 
 def mean_image_of(source: ImageSource, job: ImageJob) -> np.ndarray | None:

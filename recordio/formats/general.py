@@ -24,7 +24,7 @@ from recordio.formats.image_header import (
     open_with_plugin,
     read_header,
 )
-from recordio.formats.jpeg import HEADERS, jpeg
+from recordio.formats.jpeg import MISSING, jpeg
 from recordio.formats.table import FORMATS, Format, format_of
 from recordio.formats.webp import webp
 
@@ -79,7 +79,7 @@ def decode_other(
         pixels = _upper_bits(pixels, header)
     if (upright and channels != 4) or row.is_always_turned:
         pixels = turned(pixels, header.orientation)
-    return np.ascontiguousarray(_with_channels(pixels, channels))
+    return np.ascontiguousarray(_with_channels(pixels, channels, row))
 
 
 def wishes(background: tuple[int, int, int] | None, strict: bool) -> dict[str, Any]:
@@ -117,8 +117,7 @@ def decode_special(
     if sound and row.kind == "jpeg":
         raise ImageDecodeError(
             "strict=True refuses JPEG images whose data is damaged, and Pillow, which decodes them "
-            "here, does not tell: install a wheel of recordio-iterators, or the headers of "
-            f"libjpeg-turbo ({HEADERS}) and build again"
+            f"here, does not tell; {MISSING}"
         )
     ends_early = truncated and row.kind in _END_EARLY and not row.is_whole(view)
     if background is None:
@@ -139,7 +138,7 @@ def decode_special(
         colours, alpha = pixels[:, :, :3].astype(np.uint32), pixels[:, :, 3:]
         total = colours * alpha + np.array(background, np.uint32) * (255 - alpha) + 128
         pixels = (total + (total >> 8) >> 8).astype(np.uint8)  # the quotient by 255, rounded
-    return np.ascontiguousarray(_with_channels(pixels, channels))
+    return np.ascontiguousarray(_with_channels(pixels, channels, row))
 
 
 def turned(pixels: NDArray[Any], orientation: int) -> NDArray[Any]:
@@ -319,7 +318,7 @@ def _upper_bits(pixels: NDArray[Any], header: ImageHeader) -> NDArray[np.uint8]:
     return (pixels >> bits - 8).astype(np.uint8)
 
 
-def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
+def _with_channels(pixels: NDArray[Any], channels: int, row: Format) -> NDArray[Any]:
     """Return grey, RGB or RGBA pixels with other channels."""
     count = pixels.shape[2]
     if channels in (count, 0):
@@ -328,18 +327,18 @@ def _with_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
         raise _lacks_channels(count)
     if count == 1:
         return np.repeat(pixels, 3, 2)
-    return pixels[:, :, :3] if channels == 3 else grey_of(pixels)
+    return pixels[:, :, :3] if channels == 3 else grey_of(pixels, row.grey)
 
 
 def _lacks_channels(count: int) -> ImageDecodeError:
     return ImageDecodeError(f"the image has {count} channels, not the 4 that were asked for")
 
 
-def grey_of(colours: NDArray[Any]) -> NDArray[Any]:
-    """Return grey pixels of RGB ones, (height, width, 1), with the weights of OpenCV's decoders."""
-    weights = 4899, 9617, 1868
+def grey_of(colours: NDArray[Any], weights: tuple[int, int, int]) -> NDArray[Any]:
+    """Return grey pixels of RGB ones, (height, width, 1)."""
+    total = sum(weights)
     if colours.dtype.kind == "f":
-        grey: NDArray[Any] = colours[:, :, :3] @ (np.array(weights) / 16384)
+        grey: NDArray[Any] = colours[:, :, :3] @ (np.array(weights) / total)
     else:
-        grey = (colours[:, :, :3].astype(np.int64) @ np.array(weights) + 8192) >> 14
+        grey = (colours[:, :, :3].astype(np.int64) @ np.array(weights) + total // 2) // total
     return grey.astype(colours.dtype)[:, :, None]

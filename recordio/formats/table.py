@@ -70,6 +70,10 @@ def _no_text(view: memoryview) -> str:
     return ""
 
 
+#: Weights of grey in formats whose decoders in OpenCV leave it to ``cvtColor``.
+GREY_OF_CVTCOLOR = (9798, 19235, 3735)
+
+
 class Format(NamedTuple):
     """A format of images, and where its functions are; they get the file as a view of bytes.
 
@@ -106,6 +110,8 @@ class Format(NamedTuple):
     pillow_turns: Callable[[Any, ImageHeader], int] = _not_turned
     #: What OpenCV is asked for, which Pillow does not read.
     opencv: str = ""
+    #: Weights of red, green and blue with which OpenCV makes grey of its colours.
+    grey: tuple[int, int, int] = (4899, 9617, 1868)
     #: OpenCV's parameter for the quality of a new file, and the best.
     quality: tuple[str, int] | None = None
 
@@ -152,7 +158,14 @@ FORMATS = (
         pillow="PNG",
         quality=("IMWRITE_PNG_COMPRESSION", 9),
     ),
-    Format("gif", (".gif",), (((0, b"GIF8"),),), mended=without_empty_blocks, pillow="GIF"),
+    Format(
+        "gif",
+        (".gif",),
+        (((0, b"GIF8"),),),
+        mended=without_empty_blocks,
+        pillow="GIF",
+        grey=GREY_OF_CVTCOLOR,
+    ),
     Format(
         "webp",
         (".webp",),
@@ -162,6 +175,7 @@ FORMATS = (
         rows=WebpRows,
         pillow="WEBP",
         module="PIL._webp",
+        grey=GREY_OF_CVTCOLOR,
     ),
     Format(
         "avif",
@@ -173,6 +187,7 @@ FORMATS = (
         pillow="AVIF",
         module="PIL._avif",
         install="'pillow>=11.3'",
+        grey=GREY_OF_CVTCOLOR,
     ),
     Format(
         "jxl",
@@ -236,6 +251,7 @@ FORMATS = (
         header=read_jpeg2000,
         pillow="JPEG2000",
         opencv="colours of more than 8 bits",
+        grey=GREY_OF_CVTCOLOR,
     ),
     Format(
         "hdr",

@@ -12,7 +12,7 @@ import pytest
 from iterators import ImageRecordIter
 from recordio import IRHeader, RecordReader, RecordWriter, pack, unpack
 from recordio.errors import RecordIOError
-from recordio.formats.jpeg import jpeg
+from recordio.formats.jpeg import MISSING, jpeg
 from recordio.frames.encoder import MAGIC
 from recordio.frames.index_file import read_index
 from recordio.tools import optimize as optimize_module
@@ -464,14 +464,14 @@ def test_without_the_library_both_commands_say_what_to_install(
     mixed, folder, tmp_path, monkeypatch, command, capsys
 ):
     def unavailable(*arguments):
-        raise RecordIOError("iterators was built without libjpeg-turbo; install its headers")
+        raise RecordIOError(MISSING)
 
     monkeypatch.setattr(optimize_module, "rewrite", unavailable)
     before = names(tmp_path)
     assert command("optimize", mixed, tmp_path / "out") == 1
     assert im2rec_main(["--optimize", str(tmp_path / "p"), str(folder)]) == 1
     errors = capsys.readouterr().err
-    assert errors.count("error: iterators was built without libjpeg-turbo; install") == 2
+    assert errors.count("error: recordio was built without libjpeg-turbo: install") == 2
     assert names(tmp_path) == before
 
 

@@ -10,6 +10,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport uint8_t
 
+from recordio.formats.jpeg import MISSING
+
 cdef extern from "recordio/formats/jpeg/compress.h" nogil:
     enum:
         JPEG_LONGEST_SIDE
@@ -97,7 +99,7 @@ def encode(const uint8_t[:, :, ::1] pixels not None, int quality=95, *, subsampl
         raise ValueError(
             f"subsampling must be one of {', '.join(SUBSAMPLINGS)}, not {subsampling!r}")
     if not jpeg_encoder_available():
-        raise RuntimeError("recordio was built without libjpeg-turbo")
+        raise RuntimeError(MISSING)
     settings.quality, settings.progressive, settings.optimize = quality, progressive, optimize
     settings.across, settings.down = SUBSAMPLINGS[subsampling]
     height, width, channels = pixels.shape[0], pixels.shape[1], pixels.shape[2]

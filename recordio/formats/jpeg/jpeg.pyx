@@ -21,6 +21,7 @@ from recordio.formats.jpeg.entry_store cimport entry_store
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
+from recordio.formats.jpeg import MISSING
 from recordio.formats.jpeg_markers import DEFAULT_LIMITS, check_limits
 
 __all__ = [
@@ -245,6 +246,10 @@ cdef bint finish_jpeg(void* decoder) noexcept nogil:
     return jpeg_decoder_warnings(<jpeg_decoder*>decoder) == 0
 
 
+_MISSING = MISSING.encode()
+cdef const char* missing = _MISSING
+
+
 cdef void explain_jpeg(const Codec* codec, char* text) noexcept nogil:
     """Write what is wrong and what to do."""
     cdef const char* form = b"%s"
@@ -259,8 +264,7 @@ cdef void explain_jpeg(const Codec* codec, char* text) noexcept nogil:
     elif codec.status == JPEG_TOO_MANY_SCANS:
         form = b"the JPEG image is suspicious: %s"
     elif codec.status == JPEG_UNAVAILABLE:
-        form = (b"recordio was built without libjpeg-turbo; install its headers and build again, "
-                b"or decode with recordio.decode_image")
+        form = missing
     snprintf(text, MESSAGE_SIZE, form, jpeg_decoder_message(<const jpeg_decoder*>codec.decoder))
 
 

@@ -18,7 +18,7 @@ cimport recordio.formats.jpeg.jpeg as jpeg
 from recordio.formats.jpeg_markers cimport jpeg_limits, load_limits
 
 from recordio.errors import ImageDecodeError
-from recordio.formats.jpeg import HEADERS
+from recordio.formats.jpeg import MISSING
 
 __all__ = ["JpegCoefficients", "coefficients", "optimize_jpeg", "read_all_codes", "rewrite"]
 
@@ -93,10 +93,7 @@ cdef str _reason(int status, bytes message):
     if status == jpeg.JPEG_NO_MEMORY:
         raise MemoryError(text)
     if status == jpeg.JPEG_UNAVAILABLE:
-        raise ImageDecodeError(
-            "iterators was built without libjpeg-turbo, which rewriting JPEG files needs; install "
-            f"its headers ({HEADERS}) and build again"
-        )
+        raise ImageDecodeError(MISSING)
     return {
         jpeg.JPEG_NOT_JPEG: "not a JPEG image",
         jpeg.JPEG_CORRUPT: "damaged",

@@ -5,6 +5,8 @@ import pytest
 
 from iterators import ImageDetRecordIter, ImageIter, ImageRecordIter, Pack
 from iterators.testing import copies, encode_jpeg, maker, picture, same, write_pack
+from recordio.errors import RecordIOError
+from recordio.formats.jpeg import jpeg
 from recordio.packs.entry_points import SUFFIX
 
 COUNT = 10
@@ -49,6 +51,7 @@ def store_of(provider):
     return provider._entries.store
 
 
+@pytest.mark.libjpeg
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     "more",
@@ -129,6 +132,15 @@ def test_other_values_are_refused(pack, value):
         make(pack, entry_points=value)
 
 
+def test_a_build_without_libjpeg_turbo_says_what_to_install(pack, monkeypatch):
+    monkeypatch.setattr(jpeg, "available", lambda: False)
+    with pytest.raises(RecordIOError, match=r"entry_points='pack': .*headers of libjpeg-turbo"):
+        make(pack, entry_points="pack")
+    with make(pack, entry_points=False) as provider:
+        assert len(next(provider).data[0]) == 4
+
+
+@pytest.mark.libjpeg
 def test_resuming_with_and_without_points(pack):
     with make(pack, seed=3) as provider:
         wanted = copies(provider) + copies(provider)
@@ -142,6 +154,7 @@ def test_resuming_with_and_without_points(pack):
     assert all(map(same, begun + rest, wanted))
 
 
+@pytest.mark.libjpeg
 def test_detection_records_with_mosaics(tmp_path):
     from iterators.testing import box_label
 
