@@ -14,7 +14,7 @@ from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
 from recordio.ordered import default_threads
 
-from ..core.example_random import epoch_at_hand, in_epoch
+from ..core.example_random import EpochAtHand, epoch_at_hand
 
 #: Images decoded together before the next ones are begun, for each thread.
 RUN = 4
@@ -52,7 +52,7 @@ class DecodingThreads:
         epoch = epoch_at_hand()
 
         def results_of(run: Sequence[Any]) -> list[Any]:
-            with in_epoch(epoch):
+            with EpochAtHand(epoch):
                 return [function(item) for item in run]
 
         parts = self._executor().map(results_of, runs)

@@ -20,7 +20,7 @@ import numpy as np
 
 from recordio.keywords.checks import boolean, checked_state, integer, real
 
-from ..core.example_random import in_epoch
+from ..core.example_random import EpochAtHand
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.indexing import by_position
 from ..core.order.cutting import Position
@@ -159,16 +159,19 @@ class DatasetIterator(Iterator):
         """Plan one more batch, behind those that are planned; None at the end."""
         last = self._planned[-1].after if self._planned else self._sweep
         length, before = len(self.dataset), None
+        (epoch, done), size = last.position, last.size(length)
         # Only where a sweep ends, because NumPy takes its time for this.
-        ends = last.position.done + self.batch_size >= last.size(length)
-        if ends and self._draws_globally:
+        if done + self.batch_size >= size and self._draws_globally:
             before = self.order_sampler.state_dict()
         step = advance(last, length, self.batch_size, self.repeat, self.order_sampler)
         if step is None:
             return None
         drawn = step[1].sampler_state is not last.sampler_state
-        (epoch, done), size = last.position, last.size(length)
-        epochs = [epoch + (done + slot) // size for slot in range(len(step[0]))]
+        count = len(step[0])
+        if done + count <= size:
+            epochs = [epoch] * count
+        else:
+            epochs = [epoch + (done + slot) // size for slot in range(count)]
         self._planned.append(Planned(*step, epochs, drawn_from=before if drawn else None))
         return self._planned[-1]
 
@@ -367,11 +370,14 @@ def fetch(dataset: Any, indices: list[int], epochs: list[int] | None = None) -> 
     `epochs` has the epoch of each.  A StopIteration of the data set, which would end the loop in
     silence, becomes a RuntimeError.
     """
-    if epochs is None:
+    if not epochs:
         return _fetch(dataset, indices)
+    if epochs[0] == epochs[-1]:  # they never fall
+        with EpochAtHand(epochs[0]):
+            return _fetch(dataset, indices)
     examples: list[Any] = []
     for epoch, run in itertools.groupby(zip(epochs, indices, strict=True), itemgetter(0)):
-        with in_epoch(epoch):
+        with EpochAtHand(epoch):
             examples += _fetch(dataset, [index for _, index in run])
     return examples
 

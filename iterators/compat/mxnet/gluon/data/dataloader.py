@@ -13,7 +13,7 @@ from typing import Any
 
 from recordio.keywords.checks import integer, real
 
-from .....core.example_random import drawing_for, in_epoch
+from .....core.example_random import EpochAtHand, drawing_for
 from .....core.indexing import by_position
 from .....core.prefetch import Prefetcher
 from .....core.random import derive_key
@@ -41,7 +41,7 @@ class _Batches:
         """Return the batch of some samples, the first of which has a position in its epoch."""
         samples = []
         for position, index in enumerate(indices, first):
-            with drawing_for(self._key, epoch, position), in_epoch(epoch):
+            with drawing_for(self._key, epoch, position), EpochAtHand(epoch):
                 samples.append(self._dataset[index])
         return self._batchify(samples)
 
