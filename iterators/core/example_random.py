@@ -4,7 +4,7 @@ A function such as ``augment(image)`` cannot be handed a generator.  Its caller 
 with `drawing_for`, and the function draws from `example_random`.  The numbers depend on the example
 alone, never on earlier draws or on the thread.
 
-In the same way loops name the epoch with `EpochAtHand` to data sets inside of any others, whose
+In the same way loops name the epoch with `in_epoch` to data sets inside of any others, whose
 images differ from epoch to epoch.
 """
 
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -43,22 +44,13 @@ def drawing_for(key: int, *example: int) -> Iterator[None]:
         _at_hand.generator = before
 
 
-class EpochAtHand:
-    """While it is entered, data sets make the examples of an epoch in this thread.
-
-    Loops enter one for every batch; a generator with `contextmanager` takes four times as long.
-    """
-
-    __slots__ = ("_before", "_epoch")
-
-    def __init__(self, epoch: int | None) -> None:
-        self._epoch = epoch
-
-    def __enter__(self) -> None:
-        self._before, _at_hand.epoch = _at_hand.epoch, self._epoch
-
-    def __exit__(self, *error: object) -> None:
-        _at_hand.epoch = self._before
+def in_epoch(epoch: int | None, make: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function while data sets make the examples of an epoch in this thread."""
+    before, _at_hand.epoch = _at_hand.epoch, epoch
+    try:
+        return make(*arguments)
+    finally:
+        _at_hand.epoch = before
 
 
 def epoch_at_hand() -> int | None:

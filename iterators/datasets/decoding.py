@@ -14,7 +14,7 @@ from recordio.keywords.checks import integer
 from recordio.keywords.options import Options, option, optional
 from recordio.ordered import default_threads
 
-from ..core.example_random import EpochAtHand, epoch_at_hand
+from ..core.example_random import epoch_at_hand, in_epoch
 
 #: Images decoded together before the next ones are begun, for each thread.
 RUN = 4
@@ -52,10 +52,9 @@ class DecodingThreads:
         epoch = epoch_at_hand()
 
         def results_of(run: Sequence[Any]) -> list[Any]:
-            with EpochAtHand(epoch):
-                return [function(item) for item in run]
+            return [function(item) for item in run]
 
-        parts = self._executor().map(results_of, runs)
+        parts = self._executor().map(partial(in_epoch, epoch, results_of), runs)
         return [result for run in parts for result in run]
 
     def _count(self) -> int:

@@ -12,7 +12,7 @@ import copy
 import itertools
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from recordio.keywords.checks import boolean, checked_state, integer, real
 
-from ..core.example_random import EpochAtHand
+from ..core.example_random import in_epoch
 from ..core.fork_safe_lock import ForkSafeLock
 from ..core.indexing import by_position
 from ..core.order.cutting import Position
@@ -190,7 +190,7 @@ class DatasetIterator(Iterator):
 
     def _stop(self) -> StopIteration:
         detail = self._sweep.detail(len(self.dataset))
-        self._sweep = replace(self._sweep, previous_epoch_detail=detail)
+        self._sweep = self._sweep._replace(previous_epoch_detail=detail)
         return StopIteration()
 
     def _delivered(self) -> None:
@@ -297,7 +297,7 @@ class DatasetIterator(Iterator):
             self._forget_plans()
             if rng is not None:
                 self.order_sampler.load_state_dict(rng)
-                sweep = replace(sweep, sampler_state=copy.deepcopy(rng))
+                sweep = sweep._replace(sampler_state=copy.deepcopy(rng))
             self._sweep = sweep
 
     def _checked(self, state: Mapping[str, Any], order: np.ndarray | None) -> Sweep:
@@ -316,8 +316,7 @@ class DatasetIterator(Iterator):
             detail = NO_DETAIL
             if sweep.detail(length) > 0:
                 detail = max(at.epoch + (at.done - self.batch_size) / size, 0.0)
-        return replace(
-            sweep,
+        return sweep._replace(
             previous_epoch_detail=real("previous_epoch_detail", detail, low=NO_DETAIL),
             sampler_state=self._sweep.sampler_state,
         )
@@ -360,7 +359,7 @@ class DatasetIterator(Iterator):
             # A sampler of its own, which has drawn what was delivered and not what is planned.
             state["order_sampler"] = copy.deepcopy(self.order_sampler)
             state["order_sampler"].load_state_dict(at)
-            state["_sweep"] = replace(self._sweep, sampler_state=at)
+            state["_sweep"] = self._sweep._replace(sampler_state=at)
         return state
 
 
@@ -373,12 +372,10 @@ def fetch(dataset: Any, indices: list[int], epochs: list[int] | None = None) -> 
     if not epochs:
         return _fetch(dataset, indices)
     if epochs[0] == epochs[-1]:  # they never fall
-        with EpochAtHand(epochs[0]):
-            return _fetch(dataset, indices)
+        return in_epoch(epochs[0], _fetch, dataset, indices)
     examples: list[Any] = []
     for epoch, run in itertools.groupby(zip(epochs, indices, strict=True), itemgetter(0)):
-        with EpochAtHand(epoch):
-            examples += _fetch(dataset, [index for _, index in run])
+        examples += in_epoch(epoch, _fetch, dataset, [index for _, index in run])
     return examples
 
 

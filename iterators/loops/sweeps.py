@@ -7,8 +7,7 @@ the next, except that an order sampler is asked for the order of a new sweep.
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,15 +19,14 @@ NO_DETAIL = -1.0
 Sampler = Callable[[np.ndarray, int], Any]
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Position of a run after a batch.
 
     Without `order`, which is read-only, the sweep is the data set as it is.  `sampler_state` is
     the state behind the latest order of the sampler; None if it has none.
     """
 
-    position: Position = field(default_factory=Position)
+    position: Position = Position()
     is_new_epoch: bool = False
     previous_epoch_detail: float = NO_DETAIL
     order: np.ndarray | None = None

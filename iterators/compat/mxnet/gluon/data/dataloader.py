@@ -9,11 +9,12 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from operator import getitem
 from typing import Any
 
 from recordio.keywords.checks import integer, real
 
-from .....core.example_random import EpochAtHand, drawing_for
+from .....core.example_random import drawing_for, in_epoch
 from .....core.indexing import by_position
 from .....core.prefetch import Prefetcher
 from .....core.random import derive_key
@@ -41,8 +42,8 @@ class _Batches:
         """Return the batch of some samples, the first of which has a position in its epoch."""
         samples = []
         for position, index in enumerate(indices, first):
-            with drawing_for(self._key, epoch, position), EpochAtHand(epoch):
-                samples.append(self._dataset[index])
+            with drawing_for(self._key, epoch, position):
+                samples.append(in_epoch(epoch, getitem, self._dataset, index))
         return self._batchify(samples)
 
     def __getitems__(self, request: list[int]) -> list[Any]:
