@@ -57,6 +57,8 @@ LINK_ARGS = [] if sys.platform == "win32" else ["-pthread"]
 SANITIZERS = os.environ.get("RECORDIO_SANITIZERS", "")
 if SANITIZERS:
     COMPILE_ARGS += [f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=undefined"]
+    # What ASan sees as well, and a quarter of the time of compiling.
+    COMPILE_ARGS += ["-fno-sanitize=null,object-size"] if "undefined" in SANITIZERS else []
     COMPILE_ARGS += ["-fno-omit-frame-pointer", "-O1", "-g1"]
     LINK_ARGS += [f"-fsanitize={SANITIZERS}"]
 #: A folder of static libraries to put into the modules, as wheels have them.

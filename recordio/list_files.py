@@ -162,11 +162,20 @@ def safe_name(name: str) -> str:
 def check_labels(labels: Iterable[float]) -> None:
     """Raise LabelError for a label that records cannot hold, which have floats of 32 bits."""
     for label in labels:
-        if isinstance(label, int) and not -EXACT_IN_FLOAT32 <= label <= EXACT_IN_FLOAT32:
-            if not _is_exact(label):
-                raise LabelError(f"the label {label} has no exact 32-bit float")
-        elif abs(label) >= LARGEST_FLOAT32 and abs(label) != float("inf"):
+        if isinstance(label, float) and LARGEST_FLOAT32 <= abs(label) < math.inf:
             raise LabelError(f"the label {label} is too large for a 32-bit float")
+        if not holds_whole(label):
+            raise LabelError(f"the label {label} has no exact 32-bit float")
+
+
+def holds_whole(label: float) -> bool:
+    """Tell whether a 32-bit float holds a label, if that is a whole number of whatever type.
+
+    >>> [holds_whole(label) for label in (16777217, 16777217.0, 16777218, 0.1, float("inf"))]
+    [False, False, True, True, True]
+    """
+    is_whole = isinstance(label, int) or label.is_integer()
+    return not is_whole or abs(label) <= EXACT_IN_FLOAT32 or _is_exact(int(label))
 
 
 def _is_exact(label: int) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import FieldError, RecordIOError
 from ..formats.table import kind_of
-from ..list_files import EXACT_IN_FLOAT32
+from ..list_files import EXACT_IN_FLOAT32, holds_whole
 from .container import Choice
 from .labels import (
     CHANNELS,
@@ -237,9 +237,8 @@ def _fill_in_labels(samples: ContainedSamples, column: Any, name: str, path: str
     with np.errstate(over="ignore"):  # which is not finite then
         samples.labels = values.astype(np.float32)
     inexact = np.zeros(len(values), bool)
-    if values.dtype.kind in "iu":
-        large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
-        inexact[large] = [int(np.float32(values[i])) != int(values[i]) for i in large]
+    large = np.flatnonzero((values > EXACT_IN_FLOAT32) | (values < -EXACT_IN_FLOAT32)).tolist()
+    inexact[large] = [not holds_whole(values[i].item()) for i in large]
     odd = ~np.isfinite(samples.labels)
     for row in np.flatnonzero(missing | inexact | odd).tolist():
         samples.sizes[row] = NO_CONTENT
@@ -262,9 +261,12 @@ def _fill_in_lists(samples: ContainedSamples, column: Any, name: str, path: str)
     _check_numbers(str(column.type.value_type), name, path)
     rows = column.to_pylist()
     for i, row in enumerate(rows):
+        reason = ""
         if not row or None in row or not all(map(math.isfinite, row)):
-            samples.sizes[i] = NO_CONTENT
-            samples.faults[i] = f"its {name} is null, or has no value, or one that is not finite"
-            rows[i] = [0.0]
+            reason = f"its {name} is null, or has no value, or one that is not finite"
+        elif not all(map(holds_whole, row)):
+            reason = f"its {name} has a whole number that is no 32-bit float"
+        if reason:
+            samples.sizes[i], samples.faults[i], rows[i] = NO_CONTENT, reason, [0.0]
     whole = ContainedSamples.of(samples.offsets, samples.sizes, rows)
     samples.labels, samples.starts = whole.labels, whole.starts

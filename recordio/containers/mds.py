@@ -193,7 +193,7 @@ class _Columns:
             dtype = np.dtype(NUMBERS[kind])
             if self.sizes[i] not in (0, dtype.itemsize):
                 raise RecordIOError(f"the column {self.names[i]} has {self.sizes[i]} bytes")
-            return i, lambda data: float(np.frombuffer(data, dtype)[0])
+            return i, lambda data: np.frombuffer(data, dtype)[0].item()
         if kind in TEXTS:
             return i, _number_in
         raise RecordIOError(
@@ -311,7 +311,7 @@ def _number_in(data: memoryview) -> float:
     value = number_of(bytes(data[:64]))
     if value is None:
         raise ValueError
-    return float(value)
+    return value
 
 
 def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
@@ -321,7 +321,7 @@ def _number(data: memoryview, read: Callable[[memoryview], float]) -> float:
         text = bytes(data[:40])
         raise LabelError(f"its label {text!r} is no number: write classes as int") from None
     check_finite(value)
-    check_labels([int(value) if value.is_integer() else value])
+    check_labels([value])
     return value
 
 

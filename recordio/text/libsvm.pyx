@@ -350,7 +350,7 @@ def read_libsvm(
     -------
     data : scipy.sparse.csr_array
         Shape ``(rows, num_features)``, of type `dtype`.  The indices of a row ascend, whatever the
-        order in the file; where a line has an index twice, its values are added.
+        order in the file; where a line has an index twice, its values are added in `dtype`.
     labels : numpy.ndarray
         Shape ``(rows,)``, of type `dtype`: the first number of each line.
 
