@@ -85,8 +85,14 @@ class ListedFiles:
         self.doubt = f" Is {root} the folder that the list was made for?"
 
     def read(self, entry: ListEntry) -> bytes:
-        """Read the file of an image."""
-        return _read_file(path_of_name(os.path.join(self.root, entry.path)))
+        """Read the file of an image, whose list may have been made on Windows."""
+        path = path_of_name(self.path_of(entry.path))
+        try:
+            return _read_file(path)
+        except FileNotFoundError:
+            if "\\" not in entry.path:
+                raise
+            return _read_file(path_of_name(self.path_of(entry.path.replace("\\", "/"))))
 
     def of_fields(self, options: EncodeOptions) -> Fields:
         """Return what finds the fields in folders and tables."""

@@ -26,7 +26,6 @@ from recordio.containers.tfrecord import TFRECORD, masked_crc32c
 from recordio.errors import (
     CorruptRecordError,
     EmptyRecordFileError,
-    LabelError,
     RecordIOError,
     RecordTooLargeError,
 )
@@ -160,12 +159,6 @@ class SampleImages:
             reader = self.pack.reader
         except RecordIOError as error:
             raise error.at(path=names.get(str(error.path), error.path)) from None
-        if selection.choice.label_field and reader.samples.labelled is False:
-            raise LabelError(
-                f"no sample has a label {selection.choice.label_field}; --no-labels makes every "
-                "label 0",
-                path=self.pack.path,
-            )
         for part in [reader, *getattr(reader, "parts", ())]:
             part.path = names.get(part.path, part.path)
         #: The names of the fields that are packed.

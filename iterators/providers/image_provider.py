@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recordio.packs.classes import labels_of_names
+from recordio.packs.classes import labels_of_names, names_in_order
 
 from ..core.batch import DataBatch, DataDesc
 from ..core.field_specs import FieldKind
@@ -217,8 +217,12 @@ class RecordImageProvider(PlannedProvider):
 
     @property
     def classes(self) -> list[str]:
-        """The names of `class_to_idx`, in the order of the labels."""
-        return list(self.class_to_idx)
+        """The names of `class_to_idx`, in the order of the labels.
+
+        A warning says where labels have gaps or share a name, so that ``classes[label]`` is another
+        name; `class_to_idx` and `num_classes` are right there too.
+        """
+        return names_in_order(self.class_to_idx)
 
     @property
     def fields(self) -> dict[str, FieldKind]:

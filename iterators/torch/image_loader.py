@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from recordio.keywords.checks import boolean, checked_state, integer
+from recordio.packs.classes import names_in_order
 
 from ..core.example_seeds import seeding_batches
 from ..core.order import BatchPlan, check_of
@@ -300,7 +301,6 @@ class ImageLoader:
         self._classes, self._class_to_idx = images.classes, images.class_to_idx
         if self._provider is not None and images.class_to_idx is None:
             self._class_to_idx = self._provider.class_to_idx or None
-            self._classes = list(self._class_to_idx) if self._class_to_idx else None
         self._epochs = self._made_epochs(shuffle, self._world, even)
 
     def _with_processor(
@@ -414,7 +414,9 @@ class ImageLoader:
     @property
     def classes(self) -> list[str] | None:
         """Names of the classes, in the order of their labels; None where there are none."""
-        return None if self._classes is None else list(self._classes)
+        if self._classes is not None:
+            return list(self._classes)
+        return names_in_order(self._class_to_idx) if self._class_to_idx else None
 
     @property
     def class_to_idx(self) -> dict[str, int] | None:

@@ -155,5 +155,6 @@ ARROW = Container(
     is_it=is_folder_of(PATTERN),
     shards=files_of_folder(PATTERN),
     fields=fields,
+    rules=2,
     chooses=frozenset(["field", "image_field", "label_field", "has_labels", "several"]),
 )

@@ -64,6 +64,24 @@ def note_numbers(notes: Notes, names: Iterable[str], count: int, what: str) -> N
         notes.add(kind, count=count)
 
 
+def note_folders(notes: Notes, names: Iterable[str]) -> None:
+    """Note that samples without a label lie in folders, which may have been their classes.
+
+    >>> notes = Notes()
+    >>> note_folders(notes, ["cat/1.jpg", "dog/2.jpg"])
+    >>> notes.lines()[0].partition(":")[0]
+    '2 samples have no label and get the label 0, and they lie in several folders'
+    """
+    names = list(names)
+    if len({name.rpartition("/")[0] for name in names}) > 1:
+        kind = (
+            "samples have no label and get the label 0, and they lie in several folders: as a "
+            "folder or a zip archive, where folders are classes, they have labels"
+        )
+        for name in names:
+            notes.add(kind, name)
+
+
 def check_finite(value: float, name: str = "label") -> None:
     """Raise LabelError for a label that is no finite number.
 

@@ -335,5 +335,5 @@ MDS = Container(
     shards=_shards,
     fields=_fields,
     chooses=frozenset(["field", "image_field", "label_field", "has_labels"]),
-    rules=2,
+    rules=3,
 )

@@ -364,5 +364,5 @@ PARQUET = Container(
     rows=ParquetRows,
     fields=fields,
     chooses=frozenset(["field", "image_field", "label_field", "has_labels", "several"]),
-    rules=2,
+    rules=3,
 )

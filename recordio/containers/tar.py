@@ -28,7 +28,7 @@ from ..notes import Notes
 from ..values import number
 from .container import USUAL, Choice, Container
 from .dali_index import take_index
-from .labels import note_numbers
+from .labels import note_folders, note_numbers
 from .objects import has_rows, labels_of_rows
 from .samples import NO_CONTENT, ContainedSamples
 from .tar_members import TarScan
@@ -59,6 +59,18 @@ ORPHANS = (
     "samples have a label and no image; the files of a sample must follow one another in the "
     "archive, for example by `tar --sort=name`"
 )
+#: A note on links, which Python's tarfile would follow.
+LINKS = (
+    "links or devices in the archive are left out; `tar --dereference --hard-dereference` stores "
+    "the files to which links lead"
+)
+#: A note on what `cat a.tar b.tar` makes.
+REST = (
+    "archive goes on behind its end, and nothing there is read, as by `tar` without "
+    "--ignore-zeros: give archives that were put one after the other by themselves"
+)
+#: Bytes behind the end of an archive in which another is looked for.
+MOST_REST = 1 << 20
 #: A note on names such as 22.05.png, of which the rule of WebDataset makes one sample.
 DOTTED = (
     "archive has names with dots before the ending; each of its images is a sample, where "
@@ -310,6 +322,7 @@ class _TarFile:
             self.notes.add(ORPHANS, key)
         if self.bare and not self.has_labels:
             note_numbers(self.notes, self.numbers, len(self.bare), "file, or json:NAME,")
+            note_folders(self.notes, [sample.name for sample, _ in self.bare.values()])
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -335,6 +348,10 @@ class _TarFile:
             if starts is not None:
                 starts = np.append(starts, starts[-1] + 1)
         left_out = self.left_out + collections.Counter(scan.left_out())
+        if links := left_out["links or devices"]:
+            self.notes.add(LINKS, count=links)
+        if reason is None and self.mirror is None and self._goes_on(scan.position):
+            self.notes.add(REST, redacted_url(self.file.name))
         samples = ContainedSamples(
             offsets, sizes, labels, starts, names, name_starts,
             faults={**self.faults, **damage}, left_out=_few(left_out), damage=damage,
@@ -344,6 +361,11 @@ class _TarFile:
         if several and not self.is_field:
             _set_images(samples, several)
         return samples
+
+    def _goes_on(self, end: int) -> bool:
+        """Tell whether anything but zeros lies behind the end marker."""
+        rest = part_of(self.view, end, min(len(self.view), end + MOST_REST))
+        return bool(np.frombuffer(rest, np.uint8).any())
 
     def _is_labelled(self) -> bool | None:
         """Tell whether samples have labels; None where that is not known, or not asked."""
@@ -414,7 +436,7 @@ TAR = Container(
     "a tar file",
     scan,
     fields=fields,
-    rules=3,
+    rules=4,
     chooses=frozenset(["field", "image_field", "label_field", "has_labels", "boxes", "several"]),
     pattern=re.compile(r"\.(tar(\.(gz|bz2|xz|lzma|zst|lz4|z))?|tgz|tbz2?|txz)$", re.IGNORECASE),
 )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Unpack
 
 import numpy as np
 
-from ..errors import EmptyRecordFileError, ImageDecodeError
+from ..errors import EmptyRecordFileError, ImageDecodeError, LabelError
 from ..formats.decode import decode_image
 from ..formats.image_header import read_header
 from ..formats.table import kind_of
@@ -238,6 +238,12 @@ def filter(
         if where is not None:
             condition = Condition(where)
             if condition.names_classes:
+                if source.is_multi_hot:
+                    raise LabelError(
+                        f"its labels are rows of 0 and 1 for {len(source.classes)} classes, and "
+                        "`label` is the first of them: compare with numbers instead of names",
+                        path=source.path,
+                    )
                 condition = condition.with_classes(source.classes)
             rows = np.flatnonzero(matches)
             columns = _Columns(source.part(rows), run["progress"], run["cancelled"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping
 
 from ..bytes.files import StoredFile, open_text
@@ -58,6 +59,23 @@ def labels_of_names(names: Mapping[int, str]) -> dict[str, int]:
     for label in sorted(names):
         labels.setdefault(names[label], label)
     return labels
+
+
+def names_in_order(class_to_idx: Mapping[str, int], stacklevel: int = 2) -> list[str]:
+    """Return names in the order of their labels; a warning where these are not 0, 1, 2 and so on.
+
+    >>> names_in_order({"cat": 0, "dog": 1})
+    ['cat', 'dog']
+    """
+    labels = list(class_to_idx.values())
+    if labels != list(range(len(labels))):
+        at = next(i for i, label in enumerate(labels) if label != i)
+        warnings.warn(
+            f"classes[{at}], {list(class_to_idx)[at]!r}, is the name of label {labels[at]}: "
+            "class_to_idx has the labels, and num_classes their number",
+            stacklevel=stacklevel + 1,
+        )
+    return list(class_to_idx)
 
 
 def format_classes(classes: Mapping[int, str]) -> bytes:

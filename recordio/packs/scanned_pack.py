@@ -385,6 +385,14 @@ class ScannedPack(OpenPack):
             return False
         return bool(self._object_layout(np.flatnonzero(self.headed))[2].all())
 
+    @cached_property
+    def is_multi_hot(self) -> bool:
+        """True if every record has a row of 0 and 1, one for each of several classes with names."""
+        count, rows = len(self.classes), np.flatnonzero(self.headed)
+        if count < 2 or not len(rows) or self.is_detection or (self.flags[rows] != count).any():
+            return False
+        return bool(np.isin(self.vectors(rows)[1], (0, 1)).all())
+
     def note_faulty_objects(self) -> None:
         """Note the records of a detection pack with objects that cannot be right, each once."""
         faults_by_number: dict[int, int] = {}

@@ -790,7 +790,11 @@ def test_names_of_classes(folder, tmp_path):
     without = ImageLoader(path, data_shape=SHAPE)
     assert without.classes is without.class_to_idx is None
     (tmp_path / "a.classes.txt").write_text("2\tdog\n0\tcat\n")
-    wanted = {"cat": 0, "dog": 2}
+    loader = ImageLoader(path, data_shape=SHAPE)
+    with pytest.warns(UserWarning, match="'dog', is the name of label 2"):
+        assert loader.classes == ["cat", "dog"]
+    (tmp_path / "a.classes.txt").write_text("1\tdog\n0\tcat\n")
+    wanted = {"cat": 0, "dog": 1}
     loader = ImageLoader(path, data_shape=SHAPE)
     assert loader.class_to_idx == wanted and loader.classes == ["cat", "dog"]
     assert Pack(path).class_to_idx == open_pack(path).class_to_idx == wanted

@@ -82,6 +82,15 @@ def test_an_existing_list_is_used_as_it_is(photo_folder, output, capsys):
     assert "no effect of --recursive" in said
 
 
+@pytest.mark.skipif(os.sep == "\\", reason="a backslash separates there")
+def test_a_list_made_on_windows_names_the_same_files(photo_folder, output):
+    (output / "p.lst").write_text("4\t2.5\tcat\\00.jpg\n")
+    assert run(output / "p", photo_folder) == 0
+    assert record_count(output / "p.rec") == 1
+    (photo_folder / "cat\\00.jpg").write_bytes(b"no image")
+    assert run(output / "p", photo_folder) == 1
+
+
 def test_list_mode_packs_nothing(photo_folder, output, capsys):
     assert run("--list", "--recursive", "--resize", 10, output / "p", photo_folder) == 0
     assert names(output) == ["p.classes.txt", "p.lst"]

@@ -215,9 +215,14 @@ def item_of(
     return LeftOut(left_out) if label is None else Item(label, content, name, left_out)
 
 
+def class_name(name: Any) -> Any:
+    """Return the name of a class as text where it is a whole number."""
+    return name if whole_number(name) is None else str(name)
+
+
 def checked_classes(names: Sequence[object], path: str) -> list[str]:
     """Return names of classes that `PREFIX.classes.txt` can hold, each once; refuse others."""
-    classes = [str(name) if whole_number(name) is not None else name for name in names]
+    classes = [class_name(name) for name in names]
     for number, name in enumerate(classes):
         if not isinstance(name, str) or not name.strip() or UNLISTED.search(name):
             raise RecordIOError(f"class {number} has the name {name!r:.60}", path=path)

@@ -18,7 +18,7 @@ from recordio.packs.fields_meta import FieldMeta, mirrored_points
 from recordio.values import is_true, number
 
 from .annotation_files import decoded
-from .boxes import HEADER, Size
+from .boxes import HEADER, Size, class_name
 from .outlines import mask_of
 
 #: The id of an image or a category: a number if it can be read as one, or a text.
@@ -176,7 +176,9 @@ def described(
         skeleton = tuple((first - 1, second - 1) for first, second in joined)  # counted from 1
         swap = mirrored_points(listed)
         points = FieldMeta(kind="keypoints", points=listed, skeleton=skeleton, swap=swap)
-    classes = {labels[number] + 1: category["name"] for number, category in categories.items()}
+    classes = {
+        labels[number] + 1: class_name(category["name"]) for number, category in categories.items()
+    }
     metas = {
         "mask": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED, classes=classes),
         "instances": FieldMeta(kind="mask", dtype="uint8", ignore=IGNORED),

@@ -29,6 +29,7 @@ from recordio.packs.classes import format_classes
 from recordio.packs.identity_frames import face_keys
 from recordio.packs.labels import MOST_CLASSES
 from recordio.packs.scanned_pack import ScannedPack
+from recordio.values import whole_number
 
 from ..image_list import Skipped, format_line, read_list, write_skipped
 from ..outputs import temporary_folder
@@ -139,10 +140,12 @@ def listed_face(line: str, settings: argparse.Namespace) -> Item:
             f"these 4 values of a box, and 10 of landmarks: {len(fields)} fields"
         )
     try:
-        label = int(fields[2])
+        label = whole_number(fields[2])
         landmarks = np.array([float(field) for field in fields[7:]]).reshape(2, -1).T
     except ValueError:
-        raise LabelError("its label or a landmark is no number") from None
+        raise LabelError("a landmark is no number") from None
+    if label is None:
+        raise LabelError(f"its label {fields[2]!r:.40} is no whole number")
     if not 0 <= label < MOST_CLASSES:
         raise LabelError(f"its label {label} numbers no person: those count from 0")
     content = read_content(os.path.join(settings.root, fields[1]), settings.check)

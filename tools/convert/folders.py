@@ -17,6 +17,7 @@ from recordio.formats.table import IMAGE_KINDS, IMAGE_SUFFIXES, suffixes_of
 from recordio.keywords.checks import choice
 from recordio.keywords.options import Options, option
 from recordio.packs.classes import read_classes
+from recordio.packs.scanned_container import scan_again
 
 from ..im2rec_options import family_of
 from ..image_list import ImageList
@@ -84,10 +85,14 @@ def read_content(path: str, check: str) -> bytes:
 def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Namespace) -> int:
     """Write each image into the folder of its first label, and a table of all labels.
 
+    Where labels are of objects, or rows for several classes, images have no folder of their own.
     The mask of ``0.jpg`` becomes ``0.mask.png`` beside it, and so on.
     """
     names = pack.pack.entries
     classes = pack.pack.classes if settings.classes is None else read_classes(settings.classes)
+    with scan_again(pack.pack) as scanned:
+        has_classes = not (scanned.is_detection or scanned.is_multi_hot)
+    has_classes |= settings.classes is not None
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))
@@ -103,7 +108,8 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
                     "such records out with --skip-errors",
                     **pack.location(record),
                 )
-            return folder_of(record, classes, pack), list(pack.fields_of(record))
+            parts = folder_of(record, classes, pack) if has_classes else []
+            return parts, list(pack.fields_of(record))
 
         for record, (parts, beside) in pack.made(place):
             name = os.path.basename(name_of(record, names, suffixes_of(record.kind)))

@@ -77,7 +77,7 @@ class VocOptions(BoxOptions, MetadataLimit):
     ids: str | None = option(
         None,
         "path, optional",
-        """The first word of each line names an annotation, without .xml: a file of ImageSets/Main
+        """Each line, or its first word, names an annotation, without .xml: a file of ImageSets/Main
         (default: all annotations, sorted).""",
         optional(a_path),
     )
@@ -314,14 +314,17 @@ class Seen:
 
 
 def chosen_by(ids: Sequence[str], every: Sequence[str], notes: Notes) -> list[str]:
-    """Return the annotations that ids name, each once: by path, or by name in any folder."""
+    """Return the annotations that lines name, each once: by path, or by name in any folder."""
     by_stem: dict[str, list[str]] = {}
     for name in every:
         stem = os.path.splitext(name)[0]
         for key in {stem, os.path.basename(stem)}:
             by_stem.setdefault(key, []).append(name)
     chosen: dict[str, None] = {}
-    for word in ids:
+    for line in ids:
+        # A name may have blanks; the lists of ImageSets have a number behind it.
+        words = [word.removesuffix(".xml") for word in (line, line.split()[0])]
+        word = words[0] if words[0] in by_stem else words[1]
         exact = [name for name in by_stem.get(word, []) if os.path.splitext(name)[0] == word]
         matches = exact or by_stem.get(word, [])
         name = matches[0] if len(matches) == 1 else f"{word}.xml"
@@ -332,12 +335,11 @@ def chosen_by(ids: Sequence[str], every: Sequence[str], notes: Notes) -> list[st
 
 
 def read_ids(path: str) -> list[str]:
-    """Return the first words of the lines of a file."""
+    """Return the lines of a file."""
     with open(path, "rb") as file:
         text = decoded(file.read(), path, errors="surrogateescape")
     lines = io.StringIO(text, newline=None)
-    words = [line.split() for _, line in bounded_lines(lines, path)]
-    return [row[0].removesuffix(".xml") for row in words if row]
+    return [line.strip() for _, line in bounded_lines(lines, path) if line.strip()]
 
 
 def text_of(entry: ElementTree.Element, name: str) -> str:

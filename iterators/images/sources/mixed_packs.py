@@ -100,8 +100,8 @@ class PackOptions(Options):
         "int, sequence of str or mapping of str to int, optional",
         """Number of classes of the pack, whose labels are whole numbers from 0 on.  Found from its
         identities or labels where it is needed; reading those of millions of records takes a
-        while.  Names in the order of the labels, or with their labels, such as ``train.classes``
-        or ``train.class_to_idx``, give the classes of the same names these labels.""",
+        while.  Names with their labels, such as ``train.class_to_idx``, or those of 0, 1, 2 and so
+        on in this order, give the classes of the same names these labels.""",
         optional(_classes),
     )
     weights: Any = option(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iterators import ImageRecordDataset, ImageRecordIter, Pack
-from iterators.testing import encode
+from iterators.testing import encode, write_pack
 from recordio.errors import RecordIOError
 
 SHAPE = {"data_shape": (3, 8, 8), "batch_size": 1, "dtype": "uint8"}
@@ -47,6 +47,21 @@ def test_classes_of_one_source_number_those_of_another(folders, form):
     assert [int(dataset[i][1]) for i in range(2)] == list(wanted.values())
     with ImageRecordIter(path_imgrec=valid, classes=form(known), **SHAPE) as provider:
         assert (provider.classes, provider.num_classes) == (known, 4)
+
+
+def test_names_of_labels_with_gaps_are_said_to_have_them(tmp_path):
+    path = write_pack(tmp_path / "a.rec", [encode(np.zeros((8, 8, 3), np.uint8))] * 2, [0, 5])
+    (tmp_path / "a.classes.txt").write_text("0\tcat\n5\tdog\n")
+    with ImageRecordIter(path_imgrec=path, **SHAPE) as provider:
+        assert provider.class_to_idx == {"cat": 0, "dog": 5} and provider.num_classes == 6
+        with pytest.warns(UserWarning, match=r"classes\[1\], 'dog', is the name of label 5"):
+            assert provider.classes == ["cat", "dog"]
+    both = [Pack(path), Pack(path, labels="append")]
+    with (
+        ImageRecordIter(path_imgrec=both, **SHAPE) as provider,
+        pytest.warns(UserWarning, match="is the name of label 5"),
+    ):
+        assert provider.classes == ["cat", "dog"]
 
 
 def test_classes_give_folders_another_order(folders):

@@ -59,6 +59,33 @@ def test_other_names_are_said_and_can_be_chosen(kind, tmp_path):
 
 
 @every
+@pytest.mark.parametrize("name", ["stile", "json:stile"])
+def test_a_chosen_label_that_no_sample_has_is_an_error(kind, name, tmp_path):
+    path = WRITERS[kind](tmp_path, "style", [3, 1, 2])
+    chosen = f"{name}-%09d" if kind == "lmdb" else name
+    for _ in range(2):  # the second time from the index
+        with pytest.raises(RecordIOError, match="no (column|label|sample)"):
+            next(
+                ImageRecordIter(
+                    path_imgrec=path, batch_size=3, data_shape=(3, 16, 16), label_field=chosen
+                )
+            )
+
+
+@every
+@pytest.mark.parametrize("label", [16777217, 16777217.0])
+def test_a_whole_label_that_would_be_rounded_is_an_error(kind, label, tmp_path):
+    if kind == "tfrecord" and isinstance(label, float):
+        pytest.skip("its lists of floats have 32 bits")
+    path = WRITERS[kind](tmp_path, "label", [label, 1, 2])
+    with (
+        pytest.raises(RecordIOError, match="no.* 32-bit float"),
+        ImageRecordIter(path_imgrec=path, batch_size=3, data_shape=(3, 16, 16)) as images,
+    ):
+        next(images)
+
+
+@every
 def test_the_image_is_chosen(kind, tmp_path):
     name = {"tar": "left.jpg", "lmdb": "image_hr"}.get(kind, "left")
     path = WRITERS[kind](tmp_path, "label", [3, 1, 2], name)

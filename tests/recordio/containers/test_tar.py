@@ -535,3 +535,37 @@ def test_without_any_label_all_are_0_and_without_some_those_are_faults(tmp_path)
     assert list(samples.faults) == [0] and "no label file .cls" in samples.faults[0]
     archive(path, member("a.jpg", image), member("a.cls", b"16777217"))
     assert "no exact 32-bit float" in scan(StoredFile(str(path))).faults[0]
+
+
+@pytest.mark.parametrize("kind", [tarfile.LNKTYPE, tarfile.SYMTYPE])
+def test_links_are_noted(tmp_path, kind):
+    path = archive(
+        tmp_path / "a.tar", member("1.jpg", b"one"), member("1.cls", b"3"),
+        member("2.jpg", kind=kind, linkname="1.jpg"),
+    )  # fmt: skip
+    (line,) = scan(StoredFile(str(path))).notes.lines()
+    assert line.startswith("1 links or devices in the archive are left out; `tar --dereference")
+
+
+@pytest.mark.parametrize("padding", [0, 9216])
+def test_archives_one_after_the_other_are_noted(tmp_path, padding):
+    parts = [
+        archive(tmp_path / f"{i}.tar", member(f"{i}.jpg", b"x"), member(f"{i}.cls", b"%d" % i))
+        for i in (1, 2)
+    ]
+    whole = tmp_path / "c.tar"
+    whole.write_bytes(parts[0].read_bytes() + bytes(padding))
+    assert not scan(StoredFile(str(whole))).notes
+    whole.write_bytes(whole.read_bytes() + parts[1].read_bytes())
+    samples = scan(StoredFile(str(whole)))
+    assert len(samples) == 1
+    assert samples.notes.lines()[0].startswith("1 archive goes on behind its end")
+
+
+def test_samples_without_labels_in_several_folders_are_noted(tmp_path):
+    files = [member(f"{name}/1.jpg", b"one") for name in ("cat", "dog")]
+    samples = scan(StoredFile(str(archive(tmp_path / "a.tar", *files))))
+    assert samples.labels.tolist() == [0, 0]
+    (line,) = samples.notes.lines()
+    assert line.startswith("2 samples have no label") and line.endswith(": cat/1.jpg, dog/1.jpg")
+    assert not scan(StoredFile(str(archive(tmp_path / "b.tar", files[0])))).notes

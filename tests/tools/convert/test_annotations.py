@@ -235,6 +235,29 @@ def test_annotations_in_folders_are_of_images_in_folders(put, tmp_path):
     assert report.records == 1 and report.skipped[0].path.endswith("1.xml")
 
 
+def test_a_line_of_ids_may_be_a_name_with_spaces(put, tmp_path):
+    for name in ("my photo", "my"):
+        put(f"photos/{name}.jpg")
+        put(f"xml/{name}.xml", xml(f"{name}.jpg"))
+    ids = put("ids.txt", "my photo\n")
+    convert.from_voc(tmp_path / "xml", tmp_path / "photos", tmp_path / "out", ids=ids)
+    assert (tmp_path / "out.lst").read_text().endswith("\tmy photo.jpg\n")
+    put("ids.txt", "my 1\n")
+    convert.from_voc(tmp_path / "xml", tmp_path / "photos", tmp_path / "out", ids=ids)
+    assert (tmp_path / "out.lst").read_text().endswith("\tmy.jpg\n")
+
+
+def test_a_category_may_have_a_number_as_name(put, tmp_path):
+    put("photos/a.jpg")
+    content = json.loads(coco())
+    for kind in content["categories"]:
+        kind["name"] = kind["id"]
+    path = put("a.json", json.dumps(content))
+    convert.from_coco(path, tmp_path / "photos", tmp_path / "out", fields="mask")
+    names = (tmp_path / "out.classes.txt").read_text().split()
+    assert names[1::2] == sorted((str(kind["id"]) for kind in content["categories"]), key=int)
+
+
 @pytest.mark.parametrize(
     ("encoding", "declared", "name"),
     [

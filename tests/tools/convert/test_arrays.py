@@ -44,6 +44,15 @@ def test_labels_come_back(tmp_path, command, labels):
     np.testing.assert_array_equal(np.load(tmp_path / "b.labels.npy"), labels)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_whole_labels_that_would_be_rounded_are_left_out(tmp_path, command, capsys, dtype):
+    np.save(tmp_path / "a.npy", np.zeros((2, 2)))
+    np.save(tmp_path / "l.npy", np.array([16777217, 16777218], dtype))
+    words = ["from-numpy", tmp_path / "a.npy", tmp_path / "t", "--labels", tmp_path / "l.npy"]
+    assert command(*words) == 1
+    assert "has no exact 32-bit float" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 @pytest.mark.parametrize("channels", [None, 1, 3, 4])
 def test_images_in_png_are_lossless(tmp_path, command, contents, dtype, channels):

@@ -174,7 +174,7 @@ def test_a_list_of_faces(tmp_path):
     (tmp_path / "in" / "b.png").write_bytes(recordio.encode_image(image, "png"))
     marks = "\t".join(f"{value:.3f}" for value in points.T.ravel())
     (tmp_path / "faces.lst").write_text(
-        f"1\ta.png\t1\n0\tb.png\t0\t1\t2\t30\t40\t{marks}\n1\ta.png\t0\t1\t2\t3\t4\n"
+        f"1\ta.png\t1.0\n0\tb.png\t0\t1\t2\t30\t40\t{marks}\n1\ta.png\t0\t1\t2\t3\t4\n"
         "0\tb.png\t0\n0\tb.png\t0\t1\t2\t30\t40\n1\tnone.png\t0\n2\ta.png\t0\n1\ta.png\n"
         "1\ta.png\tx\n1\ta.png\t-1\n1\ta.png\t1.5\n"
         f"0\tb.png\t0\t1\t2\t3\t4{marks.count('x') * 'x'}" + "\t5" * 10 + "\n"
@@ -192,5 +192,6 @@ def test_a_list_of_faces(tmp_path):
     assert "no landmarks" in reasons["4"] and "no landmarks" in reasons["5"]
     assert "none.png" in reasons["6"]
     assert "numbers no person" in reasons["10"]
+    assert "'1.5' is no whole number" in reasons["11"]
     assert "one point" in reasons["12"]
     assert (tmp_path / "property").read_text() == "2,112,112\n"

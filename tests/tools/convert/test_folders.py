@@ -107,6 +107,14 @@ def test_large_labels_get_folders_of_their_own(tmp_path, command, images):
     ]
 
 
+def test_images_with_objects_have_no_folder_of_their_own(tmp_path, command, images):
+    labels = [[2, 5, 0, 0.1, 0.1, 0.5, 0.5], [2, 5, 1, 0.1, 0.1, 0.5, 0.5]]
+    write_pack(tmp_path / "p.rec", [images.png()] * 2, labels, index=False)
+    (tmp_path / "p.classes.txt").write_text("0\tcat\n1\tdog\n2\temu\n")
+    assert command("export", tmp_path / "p", tmp_path / "x") == 0
+    assert sorted(tree(tmp_path / "x")) == ["0.png", "1.png"]
+
+
 def test_damaged_images_are_reported_unless_nothing_is_checked(photo_folder, tmp_path, command):
     whole = (photo_folder / "cat" / "03.jpg").read_bytes()
     (photo_folder / "cat" / "03.jpg").write_bytes(whole[:-30])

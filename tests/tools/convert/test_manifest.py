@@ -8,7 +8,7 @@ import pytest
 from range_server import RangeServer
 
 import recordio
-from recordio import RecordIOError, convert
+from recordio import LabelError, RecordIOError, convert
 
 TYPE = "groundtruth/image-classification"
 
@@ -71,6 +71,25 @@ def test_several_classes_are_ones_in_their_places(pack):
     )
     assert labels == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
     assert classes == "0\tcat\n1\tcow\n2\tdog\n" and report.left_out == {"confidences": 1}
+
+
+def test_an_image_of_several_classes_has_no_folder_and_no_first_class(pack, tmp_path, command):
+    kind = f"{TYPE}-multilabel"
+    names = {"0": "cat", "1": "dog"}
+    pack(
+        line(1, [0, 1], {"class-map": names, "type": kind}),
+        line(2, [1], {"class-map": names, "type": kind}),
+    )
+    assert command("export", tmp_path / "out", tmp_path / "x") == 0
+    assert sorted(path.name for path in (tmp_path / "x").iterdir()) == [
+        "1.jpg", "2.jpg", "labels.csv",
+    ]  # fmt: skip
+    with pytest.raises(LabelError, match="rows of 0 and 1 for 2 classes"):
+        recordio.filter(tmp_path / "out", tmp_path / "cats", "class == 'cat'")
+    assert recordio.filter(tmp_path / "out", tmp_path / "cats", "label == 1").records == 1
+    words = ["--classes", tmp_path / "out.classes.txt"]
+    assert command("export", tmp_path / "out", tmp_path / "y", *words) == 0
+    assert (tmp_path / "y" / "dog" / "1.jpg").exists()
 
 
 def test_lists_without_metadata_are_labels_as_they_are(pack):
