@@ -37,14 +37,6 @@ def open_contained(
         reader.first = first
         first += len(reader)
     check_labelled([reader.samples for reader in readers], [reader.path for reader in readers])
-    label = container.choice.label_field
-    for reader in readers:
-        if label and reader.samples.labelled is False:
-            raise LabelError(
-                f"no sample has a label {label}: label_field= names what holds it, and labels=None "
-                "reads none (commands: --label-field, --no-labels)",
-                path=reader.path,
-            )
     return readers
 
 

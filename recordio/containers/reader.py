@@ -19,6 +19,7 @@ from ..errors import (
     CorruptRecordError,
     ImageFileError,
     KeyNotFoundError,
+    LabelError,
     RecordIOError,
     TruncatedRecordError,
 )
@@ -61,6 +62,13 @@ class ContainedRecords:
         if not skip_errors:
             for row, reason in self.samples.damage.items():
                 raise CorruptRecordError(reason, path=self.path, record=row)
+        label = container.choice.label_field
+        if label and self.samples.labelled is False:
+            raise LabelError(
+                f"no sample has a label {label}: label_field= names what holds it, and labels=None "
+                "reads none (commands: --label-field, --no-labels)",
+                path=self.path,
+            )
         self.first = 0
         self.closed: bool = False
         self.remote: RemoteRecords | None = None
