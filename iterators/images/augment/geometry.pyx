@@ -74,6 +74,7 @@ cdef struct GeometryRecipe:
     double max_ratio
     bint crops_first        # a small image is cropped to the target's proportions, then grown
     bint log_ratio          # the aspect ratio of a random area is uniform in its logarithm
+    bint allowed            # where no random area fits, as much as a ratio of the range lets
     bint warps
     int max_rotate_angle
     int rotate
@@ -289,7 +290,7 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
     cdef int crop_width, crop_height, i
     cdef bint exchanged
     cdef philox_block block, position
-    if (not recipe.torchvision and recipe.min_area == 1 and recipe.max_area == 1
+    if (not recipe.allowed and recipe.min_area == 1 and recipe.max_area == 1
             and recipe.min_ratio == 1 and recipe.max_ratio == 1):
         return NO_AREA
     for i in range(AREA_TRIES):
@@ -314,7 +315,7 @@ cdef int crop_area(const GeometryRecipe* recipe, const ImageKey* image, int widt
                 recipe, image, draw_integer(position.word[0], 0, width - crop_width),
                 draw_integer(position.word[1], 0, height - crop_height), crop_width, crop_height,
                 geometry)
-    if recipe.torchvision or recipe.patch:
+    if recipe.allowed or recipe.patch:
         return crop_allowed(recipe, image, width, height, geometry)
     return NO_AREA
 
@@ -495,6 +496,7 @@ cdef void load_recipe(GeometryRecipe* target, recipe):
     target.min_ratio, target.max_ratio = recipe.aspect_range
     target.crops_first = recipe.crops_first
     target.log_ratio = recipe.log_ratio or recipe.log_aspect_ratio
+    target.allowed = target.torchvision or recipe.log_aspect_ratio
     target.warps = recipe.warps
     target.max_rotate_angle, target.rotate = recipe.max_rotate_angle, recipe.rotate
     target.num_angles = len(recipe.rotate_list)

@@ -330,7 +330,8 @@ class Recipe(GeometryOptions, PolicyOptions, BaseRecipe):
         False,
         "bool",
         """With `random_resized_crop`, draw the aspect ratio as torchvision and timm do: uniform in
-        its logarithm.  MXNet draws it uniformly and exchanges the sides half of the time.""",
+        its logarithm; where ten tries fail, crop as much at the centre as the range allows.  MXNet
+        draws it uniformly, exchanges the sides half of the time, and crops `data_shape` then.""",
         boolean,
     )
     max_rotate_angle: int = option(

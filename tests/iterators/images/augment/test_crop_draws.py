@@ -63,3 +63,27 @@ def test_another_range_is_told_apart():
 @pytest.mark.parametrize("text", CROPS)
 def test_torchvision_draws_what_is_stored(text):
     compare(crops_of_torchvision(text, 20_000), json.loads(GOLDEN.read_text())[text])
+
+
+def test_where_no_area_fits_the_crop_is_the_largest_that_is_allowed():
+    keywords = {
+        "data_shape": (3, 9, 9), "random_resized_crop": True, "min_random_area": 0.9,
+        "min_aspect_ratio": 3 / 4, "max_aspect_ratio": 4 / 3,
+    }  # fmt: skip
+    recipe = Recipe(**keywords, log_aspect_ratio=True)
+    steps = [drawn_steps(recipe, 0, 0, i, 1000, 1000)[0][0] for i in range(1000)]
+    assert min(step["width"] * step["height"] for step in steps) > 850_000
+    assert any(step["width"] == step["height"] == 1000 for step in steps)
+    # MXNet's own crop is one of the size of the result then.
+    theirs = Recipe(**keywords)
+    steps = [drawn_steps(theirs, 0, 0, i, 1000, 1000)[0][0] for i in range(1000)]
+    assert any(step["target_width"] == 1000 and step["out_width"] == 9 for step in steps)
+
+
+def test_a_whole_square_is_the_largest_at_the_centre():
+    recipe = Recipe(
+        data_shape=(3, 9, 9), random_resized_crop=True, log_aspect_ratio=True,
+        min_aspect_ratio=1, max_aspect_ratio=1,
+    )  # fmt: skip
+    ((step,), _) = drawn_steps(recipe, 0, 0, 0, 100, 60)
+    assert [step[name] for name in ("x", "y", "width", "height")] == [20, 0, 60, 60]
