@@ -271,6 +271,7 @@ class Assembly(Values):
         self._settle_long()
         if self._cropped is not None:
             raise part.error(f"is a second crop, behind {self._cropped}: keep one")
+        self._before_change(part)
         if self._colours is not None:
             raise self._colours.error(f"stands in front of {part}: move it behind that")
 
@@ -283,6 +284,10 @@ class Assembly(Values):
         self._settle_long()
         if self._cropped is None and any(step["op"] not in _FLIPS for step in self.steps):
             raise part.error("stands behind a change of colours: move it in front of that")
+        self._before_change(part)
+
+    def _before_change(self, part: Part) -> None:
+        """Refuse what is done behind erasing, which comes last here."""
         if self._erased is not None:
             raise self._erased.error(f"stands in front of {part}: move it behind that")
 
@@ -376,8 +381,7 @@ class Assembly(Values):
         self._settle_long()
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
-        if self._erased is not None:
-            raise self._erased.error(f"stands in front of {part}: move it behind that")
+        self._before_change(part)
 
     def grey(self, part: Part, channels: int | None = None, p: float = 1.0) -> None:
         """Make images grey, of one channel or three, or of as many as they have."""

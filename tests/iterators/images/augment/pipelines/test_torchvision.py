@@ -406,6 +406,8 @@ ERRORS = [
     ([SQUARE, tv("Grayscale", num_output_channels=2)], (1,), "makes 2 channels"),
     ([SQUARE, tv("GaussianBlur", sigma=(1, 2))], (1,), "has no attribute 'kernel_size'"),
     ([MIXUP, CUTMIX], (1,), "is a second mixing"),
+    *(([TENSOR, tv("RandomErasing"), crop], (1,), "stands in front of")
+      for crop in (size(), size("RandomCrop"), size("FiveCrop"), size("TenCrop"))),
 ]  # fmt: skip
 
 
