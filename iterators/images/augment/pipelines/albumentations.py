@@ -50,11 +50,11 @@ def _size(part: Part) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def _fill(part: Part) -> Any:
+def _fill(assembly: Assembly, part: Part) -> Any:
     """Return the grey level, or one for each channel, of what a warp or a border leaves empty."""
     value = getattr(part.transform, "fill", getattr(part.transform, "value", None)) or 0
     levels = value if isinstance(value, (list, tuple)) else (value,)
-    numbers = tuple(round(number(level)) for level in levels)
+    numbers = tuple(assembly.level(part, level) for level in levels)
     return numbers[0] if len(set(numbers)) == 1 else numbers
 
 
@@ -91,7 +91,7 @@ def _pad_if_needed(assembly: Assembly, part: Part) -> None:
     """Pad what LongestMaxSize has made."""
     _always(part)
     position = getattr(read(part, "position"), "value", part.transform.position)
-    fill = _fill(part)
+    fill = _fill(assembly, part)
     if read(part, "border_mode") != _CONSTANT or position != "center" or not isinstance(fill, int):
         raise part.error("pads in another way than by one grey level on both sides: give "
                          'border_mode=0, position="center" and a single fill')  # fmt: skip
@@ -114,8 +114,8 @@ def _small(part: Part) -> dict[str, Any]:
 
 def _center_crop(assembly: Assembly, part: Part) -> None:
     _always(part)
-    assembly.center_crop(part, _size(part), **_small(part))
-    assembly.keywords.pop("fill_value", None)  # smaller images are an error there
+    # Smaller images are an error there.
+    assembly.center_crop(part, _size(part), pads=False, **_small(part))
 
 
 def _random_crop(assembly: Assembly, part: Part) -> None:
@@ -150,7 +150,7 @@ def _rotate(assembly: Assembly, part: Part) -> None:
     if name not in ("nearest", "bilinear", "bicubic"):
         raise part.error("has another interpolation than OpenCV's 0, 1 and 2: give one of them")
     degrees = tuple(map(number, read(part, "limit")))
-    values = {"degrees": degrees, "interpolation": name, "fill": _fill(part)}
+    values = {"degrees": degrees, "interpolation": name, "fill": _fill(assembly, part)}
     p = _chance(part)
     if p == 1:
         assembly.warp(part, "rotate", values)

@@ -125,7 +125,13 @@ class Assembly(Values):
     def resize_long(self, part: Part, size: int, resampling: Mapping[str, Any]) -> None:
         """Resize to a long side, and round the short one; what pads then is a `letterbox`."""
         self._before_resampling(part)
-        if self._size is not None or self._short is not None or self._flips:
+        if (
+            self._size is not None
+            or self._short is not None
+            or self._flips
+            or self._warped is not None
+            or self.keywords.keys() & {"resize", "pad"}
+        ):
             raise part.error('stands behind other changes: give resize="contain" as a keyword')
         self._resampled(part, resampling)
         self._long = size, part
@@ -143,6 +149,7 @@ class Assembly(Values):
         if self._long is None:
             return False
         (side, _), self._long = self._long, None
+        self._may_change(part)
         if size != (side, side):
             raise part.error(f"pads to {size}, and images were resized to {side}: give both one")
         self.keywords |= {"resize": "contain", "fill_value": fill}
@@ -175,17 +182,23 @@ class Assembly(Values):
         self.keywords |= resampling
 
     def center_crop(
-        self, part: Part, size: tuple[int, int], position: str = "", **border: Any
+        self,
+        part: Part,
+        size: tuple[int, int],
+        position: str = "",
+        *,
+        pads: bool = True,
+        **border: Any,
     ) -> None:
         """Crop at the centre, or at that position; `border` is for images that are smaller."""
         if self._size == size:
             return
-        constant = border.get("padding_mode", "constant") == "constant"
+        constant = pads and border.get("padding_mode", "constant") == "constant"
         if self._long is not None and constant and size == (self._long[0],) * 2:
             self.letterbox(part, size, border.get("fill", 0))
             return
         self._before_crop(part)
-        if self._may_be_smaller(size):
+        if pads and self._may_be_smaller(size):
             self._fill(part, border)
         if self._flips or any(step["op"] in _FLIPS for step in self.steps):
             position = position or "center"
@@ -216,6 +229,8 @@ class Assembly(Values):
         fill, mode = border.get("fill", 0), border.get("padding_mode", "constant")
         if not isinstance(fill, int):
             raise part.error(f"fills with {fill!r}: only one grey level is supported")
+        if self._normal is not None:
+            raise part.error("stands behind Normalize: move it in front of that")
         if mode != "constant" and not border.get("pad"):
             raise part.error(f"fills with {mode!r} what is missing: that needs the constant mode")
         fills = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
@@ -294,8 +309,6 @@ class Assembly(Values):
     def pad(self, part: Part, pad: int, **border: Any) -> None:
         """Add a border to every image."""
         self._before_border(part)
-        if self._normal is not None:
-            raise part.error("stands behind Normalize: move it in front of that")
         if self._cropped is not None or "pad" in self.keywords:
             raise part.error("stands behind a crop or another border: move it in front of the crop")
         self._fill(part, {**border, "pad": pad})

@@ -99,6 +99,17 @@ def test_a_step(transform, step):
     assert keywords(CROP, transform) == {**CROPPED, **BYTES, "steps": (step,)}
 
 
+def test_a_crop_takes_the_fill_of_a_warp():
+    turn = alb("Rotate", limit=(-9, 9), fill=3)
+    found = keywords(SQUARE, turn, alb("CenterCrop", height=9, width=9))
+    assert found["fill_value"] == 3
+
+
+def test_a_fill_of_floats_has_their_unit():
+    unit = alb("ToFloat", max_value=None)
+    assert keywords(SQUARE, unit, alb("Rotate", limit=(-9, 9), fill=1.0))["fill_value"] == 255
+
+
 @pytest.mark.parametrize(
     ("transform", "text"),
     [
@@ -180,8 +191,29 @@ def test_what_is_no_letterbox(box, pad, text):
         keywords(*parts)
 
 
+LONGEST, PAD = (
+    fake("albumentations", "LongestMaxSize", **BOX),
+    fake("albumentations", "PadIfNeeded", **PADDED),
+)
+BLACK = fake("albumentations", "PadIfNeeded", **PADDED | {"fill": 0})
+
+
+@pytest.mark.parametrize(
+    ("transforms", "text"),
+    [
+        ([LONGEST, alb("Normalize"), BLACK], "PadIfNeeded: stands behind Normalize"),
+        ([alb("Rotate", limit=(-9, 9), fill=7), LONGEST, PAD], "stands behind other changes"),
+        ([LONGEST, LONGEST, PAD], "stands behind other changes"),
+        ([LONGEST, alb("CenterCrop", height=48, width=48)], 'resize="contain"'),
+    ],
+)
+def test_what_is_done_in_another_order_than_a_letterbox(transforms, text):
+    with pytest.raises(PipelineError, match=text):
+        keywords(*transforms)
+
+
 def test_the_long_side_alone():
-    longest = fake("albumentations", "LongestMaxSize", **BOX)
+    longest = LONGEST
     found = NamedRecipe.from_albumentations([longest])
     assert {"resize": 48, "max_side": 48}.items() <= found.keywords.items()
     assert "rounds the short side" in str(found)

@@ -408,6 +408,8 @@ ERRORS = [
     ([MIXUP, CUTMIX], (1,), "is a second mixing"),
     *(([TENSOR, tv("RandomErasing"), crop], (1,), "stands in front of")
       for crop in (size(), size("RandomCrop"), size("FiveCrop"), size("TenCrop"))),
+    *(([TENSOR, NORMALIZE, crop], (2,), "stands behind Normalize")
+      for crop in (size(), size("RandomCrop", pad_if_needed=True), size("RandomCrop", padding=1))),
 ]  # fmt: skip
 
 
