@@ -231,6 +231,8 @@ class Assembly(Values):
             raise part.error(f"fills with {fill!r}: only one grey level is supported")
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
+        if not all(_keeps(step, fill) for step in self.steps):
+            raise part.error("pads behind a change of colours: move it in front of that")
         if mode != "constant" and not border.get("pad"):
             raise part.error(f"fills with {mode!r} what is missing: that needs the constant mode")
         fills = {"fill_value": fill} if mode == "constant" else {"padding_mode": mode}
@@ -536,6 +538,15 @@ def _scaled(size: tuple[int, int], side: int, now: int) -> tuple[int, int]:
 
 def _chance(step: Mapping[str, Any], p: float) -> dict[str, Any]:
     return dict(step) if p == 1 else {**step, "p": p}
+
+
+def _keeps(step: Mapping[str, Any], level: int) -> bool:
+    """Return whether a change of single pixels leaves a grey level, that of a border, as it is."""
+    if step["op"] == "solarize":
+        return bool(level < step["threshold"])
+    if step["op"] == "posterize":
+        return level % (1 << 8 - step["bits"]) == 0
+    return bool(step["op"] != "invert")
 
 
 def _symmetric(step: Mapping[str, Any]) -> bool:

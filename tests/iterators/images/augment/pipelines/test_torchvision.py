@@ -328,6 +328,19 @@ def test_pixels_before_a_crop_that_resamples_nothing():
         keywords(invert, CROP)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        tv("Grayscale", num_output_channels=3),
+        tv("RandomPosterize", bits=4, p=1),
+        tv("RandomSolarize", threshold=1, p=1),
+        FLIP,
+    ],
+)
+def test_a_border_that_a_change_of_colours_leaves_as_it_is(change):
+    assert keywords(change, size())["fill_value"] == 0
+
+
 MIXUP, CUTMIX = tv("MixUp", alpha=0.2, num_classes=10), tv("CutMix", alpha=1.0, num_classes=10)
 
 
@@ -410,6 +423,11 @@ ERRORS = [
       for crop in (size(), size("RandomCrop"), size("FiveCrop"), size("TenCrop"))),
     *(([TENSOR, NORMALIZE, crop], (2,), "stands behind Normalize")
       for crop in (size(), size("RandomCrop", pad_if_needed=True), size("RandomCrop", padding=1))),
+    *(([change, crop], (1,), "pads behind a change of colours")
+      for change in (tv("RandomInvert", p=1), tv("RandomSolarize", threshold=0, p=1))
+      for crop in (size(), size("RandomCrop", pad_if_needed=True))),
+    ([tv("RandomPosterize", bits=4, p=1), size("RandomCrop", pad_if_needed=True, fill=7)], (1,),
+     "pads behind a change of colours"),
 ]  # fmt: skip
 
 
