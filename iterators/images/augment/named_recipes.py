@@ -208,7 +208,8 @@ class NamedRecipe:
         Raises
         ------
         PipelineError
-            For a setting that has no counterpart.
+            For a setting that has no counterpart, and for a class that processes images in a way
+            of its own.
         TypeError
             If it is none of these.
         OSError

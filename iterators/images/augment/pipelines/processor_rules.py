@@ -379,7 +379,7 @@ def find_rule(processor: Any, families: Mapping[str, type[ProcessorRule]]) -> Pr
     if isinstance(processor, ProcessorRule):
         return processor
     config = config_of(processor)
-    name = name_of(processor, config)
+    name = name_of(processor, config, families)
     family = families.get(short_name(name))
     if family is None:
         return None

@@ -5,14 +5,16 @@ A processor is read by its `to_dict`; nothing of transformers is imported.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .assembly import Assembly
-from .parts import Part, Translated
+from .parts import Part, PipelineError, Translated
 from .torchvision import PILLOW, method
 
 FILE = "preprocessor_config.json"
@@ -98,11 +100,16 @@ _REFUSED: dict[str, tuple[str, tuple[Any, ...]]] = {
     "do_flip_channel_order": ("exchanges the channels", ()),
     "max_image_size": ("makes images of different sizes", ()),
 }
+#: Classes of transformers 5 with code of their own that were compared: their files say all.
+_COMPARED = ("DINOv3ViT", "SegGpt", "SuperPoint", "VideoLlava", "VideoMAE")
 #: Classes that do more than their files say.
 _OTHERWISE = {
     "Perceiver": "crops before it resizes, by a share of the image",
     "EfficientNet": "normalises twice and shifts values by keys that files need not have",
 }
+_KNOWN = frozenset((*CLASSES, *_OTHERWISE, *_COMPARED))
+#: Names of methods that change no pixel.
+_HARMLESS = re.compile("__(?!call)|to_dict|from_|save_|.*post_process")
 
 
 def translated(processor: Any) -> Translated:
@@ -168,11 +175,37 @@ class _Named(Part):
         return str(self.__dict__["_kind"])
 
 
-def name_of(processor: Any, config: Mapping[str, Any]) -> str:
-    """Return the name of the class of a processor; an empty one if nothing says it."""
+def name_of(processor: Any, config: Mapping[str, Any], families: Iterable[str] = ()) -> str:
+    """Return the name of the class of a processor; an empty one if nothing says it.
+
+    A class derived from one that is known here has the name of that, and may not process images
+    in a way of its own, which no setting tells.
+    """
     name = str(config.get("image_processor_type") or config.get("feature_extractor_type") or "")
-    read = isinstance(processor, (str, os.PathLike, Mapping))
-    return name or ("" if read else type(processor).__name__)
+    if isinstance(processor, (str, os.PathLike, Mapping)):
+        return name
+    kind = type(_inside(processor))
+    name = name or kind.__name__
+    own: list[str] = []
+    for number, base in enumerate(kind.__mro__):
+        library, _, module = base.__module__.partition(".")
+        short = short_name(base.__name__)
+        known = short in _KNOWN.union(families)
+        if library == "transformers" and (known or not module.startswith("models.")):
+            if own:
+                raise PipelineError(
+                    f"has {', '.join(own)} of its own, which may make other pixels: give the "
+                    "keywords, or the processor's to_dict() if they do not",
+                    kind.__name__,
+                )
+            return base.__name__ if known and short_name(name) != short else name
+        later = {key for one in kind.__mro__[number + 1 :] for key in vars(one)}
+        own += [
+            key
+            for key, value in vars(base).items()
+            if inspect.isroutine(value) and key in later and not _HARMLESS.match(key)
+        ]
+    return name
 
 
 def short_name(name: str) -> str:
@@ -188,7 +221,7 @@ def config_of(processor: Any) -> Mapping[str, Any]:
         path = Path(processor)
         path = path / FILE if path.is_dir() else path
         processor = json.loads(path.read_text(encoding="utf-8"))
-    inside = getattr(processor, "image_processor", processor)  # of a processor for several things
+    inside = _inside(processor)
     config = inside.to_dict() if hasattr(inside, "to_dict") else inside
     if not isinstance(config, Mapping):
         raise TypeError(
@@ -196,6 +229,11 @@ def config_of(processor: Any) -> Mapping[str, Any]:
             "image processor"
         )
     return config.get("image_processor", config)
+
+
+def _inside(processor: Any) -> Any:
+    """Return the image processor in a processor for several things."""
+    return getattr(processor, "image_processor", processor)
 
 
 def _geometry(assembly: Assembly, part: Part, config: Mapping[str, Any], short: str) -> None:

@@ -161,3 +161,60 @@ def test_what_is_left_to_a_class_that_is_not_known(change, text):
     for name in ("NewImageProcessor", None):
         with pytest.raises(PipelineError, match=text):
             NamedRecipe.from_processor(VIT | {"image_processor_type": name} | change)
+
+
+def own(name, module, *bases, **members):
+    def process(self):
+        """Stand for a method."""
+
+    methods = dict.fromkeys(members.pop("methods", ()), process)
+    return type(name, bases, {"__module__": module, **methods, **members})
+
+
+BACKEND = own(
+    "TorchvisionBackend", "transformers.image_processing_backends",
+    methods=("_preprocess", "resize", "to_dict", "__call__"),
+)  # fmt: skip
+
+
+def of_library(name, *bases, **members):
+    return own(name, f"transformers.models.{name}", *(bases or (BACKEND,)), **members)
+
+
+LEVIT = of_library("LevitImageProcessor", methods=("resize",))
+SETTINGS = {"to_dict": lambda self: CLIP | {"image_processor_type": type(self).__name__}}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        own("MyLevit", "mine", LEVIT, methods=("_preprocess",)),
+        own("MyLevit", "transformers_modules.mine", LEVIT, methods=("__call__",)),
+        own("LevitImageProcessor", "mine", LEVIT, methods=("resize",)),
+        own("MyLevit", "mine", own("Between", "mine", LEVIT, methods=("resize",))),
+        of_library("UVDocImageProcessor", methods=("_preprocess",)),
+        of_library("NewImageProcessor", LEVIT, methods=("_preprocess",)),
+        of_library("NewImageProcessor", of_library("Qwen2VLImageProcessor"), methods=("resize",)),
+        own("Mine", "mine", BACKEND, methods=("_preprocess",)),
+    ],
+)
+def test_a_class_that_processes_in_its_own_way(kind):
+    processor = type(kind.__name__, (kind,), {"__module__": kind.__module__, **SETTINGS})()
+    with pytest.raises(PipelineError, match="of its own, which may make other pixels"):
+        NamedRecipe.from_processor(processor)
+    assert NamedRecipe.from_processor(CLIP | {"image_processor_type": "Mine"}).keywords
+
+
+@pytest.mark.parametrize(
+    ("kind", "resize"),
+    [
+        (LEVIT, 256),
+        (own("MyLevit", "mine", LEVIT, methods=("__init__", "post_process", "more")), 256),
+        (of_library("NewImageProcessor", methods=("post_process_depth",)), 224),
+        (of_library("VideoMAEImageProcessor", methods=("_preprocess",)), 224),
+        (own("Wrapper", "mine"), 224),
+    ],
+)
+def test_a_class_that_is_derived_works_as_the_one_that_is_known(kind, resize):
+    kind.to_dict = SETTINGS["to_dict"]
+    assert keywords(kind())["resize"] == resize
