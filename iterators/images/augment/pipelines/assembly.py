@@ -23,6 +23,8 @@ _FLIPS = ("hflip", "vflip")
 _BLENDS = frozenset(("nearest", "bilinear", "box", "hamming", 0, 1, 3))
 #: Operations for which a tensor has other arithmetic than an image of Pillow.
 _MOVES = ("rotate", "affine", "perspective", "auto_augment")
+#: Strengths with which a warp moves nothing.
+_STILL = {"degrees": 0, "translate": 0, "scale": 1, "shear": 0, "distortion_scale": 0}
 
 
 class Assembly(Values):
@@ -333,7 +335,7 @@ class Assembly(Values):
 
     def warp(self, part: Part, op: str, values: Mapping[str, Any], p: float = 1.0) -> None:
         """Rotate, move or see in perspective: before the crop by keywords, then by a step."""
-        if p == 0:
+        if p == 0 or _is_still(values):
             return
         if self._normal is not None:
             raise part.error("stands behind Normalize: move it in front of that")
@@ -547,6 +549,15 @@ def _keeps(step: Mapping[str, Any], level: int) -> bool:
     if step["op"] == "posterize":
         return level % (1 << 8 - step["bits"]) == 0
     return bool(step["op"] != "invert")
+
+
+def _is_still(values: Mapping[str, Any]) -> bool:
+    """Return whether a warp moves nothing, whatever is drawn."""
+    return all(
+        {still}.issuperset(values[name] if isinstance(values[name], tuple) else (values[name],))
+        for name, still in _STILL.items()
+        if name in values
+    )
 
 
 def _symmetric(step: Mapping[str, Any]) -> bool:

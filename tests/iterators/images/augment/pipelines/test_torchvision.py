@@ -341,6 +341,21 @@ def test_a_border_that_a_change_of_colours_leaves_as_it_is(change):
     assert keywords(change, size())["fill_value"] == 0
 
 
+@pytest.mark.parametrize("first", [[], [CROP]])
+@pytest.mark.parametrize(
+    "warp",
+    [
+        tv("RandomRotation", degrees=[0.0, 0.0]),
+        tv("RandomAffine", degrees=[0.0, 0.0]),
+        tv("RandomAffine", degrees=[0, 0], translate=(0, 0), scale=(1, 1), shear=[0, 0]),
+        tv("RandomPerspective", distortion_scale=0.0),
+    ],
+)
+def test_a_warp_without_strength_is_nothing(warp, first):
+    rest = first or [size()]
+    assert keywords(*first, warp, *rest[len(first) :]) == keywords(*rest)
+
+
 MIXUP, CUTMIX = tv("MixUp", alpha=0.2, num_classes=10), tv("CutMix", alpha=1.0, num_classes=10)
 
 
