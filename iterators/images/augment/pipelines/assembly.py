@@ -181,6 +181,12 @@ class Assembly(Values):
                 f"resamples floats by {', '.join(map(str, resampling.values()))}, whose results "
                 "leave the range of the pixels: put it in front of what makes floats"
             )
+        if self._flips and not {"nearest", 0}.isdisjoint(resampling.values()):
+            (_, flip), *_ = self._flips.values()
+            raise flip.error(
+                f"stands in front of {part}, which takes other nearest pixels of what is mirrored: "
+                "move it behind that"
+            )
         self.keywords |= resampling
 
     def center_crop(

@@ -443,6 +443,9 @@ ERRORS = [
       for crop in (size(), size("RandomCrop", pad_if_needed=True))),
     ([tv("RandomPosterize", bits=4, p=1), size("RandomCrop", pad_if_needed=True, fill=7)], (1,),
      "pads behind a change of colours"),
+    *(([flip, tv("Resize", size=(9, 9), interpolation=0)], (0,), "takes other nearest pixels")
+      for flip in (FLIP, UPSIDE)),
+    ([FLIP, tv("RandomResizedCrop", size=9, interpolation=0)], (0,), "takes other nearest pixels"),
 ]  # fmt: skip
 
 
