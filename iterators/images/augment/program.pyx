@@ -8,7 +8,7 @@ is Pillow's, except that of "gaussian_blur", which is torchvision's.  (`pixel_ch
 colours, whose grey and rounding differ.)
 """
 
-from libc.math cimport INFINITY, cos, fmod, log, pow, rint, sqrt, trunc
+from libc.math cimport INFINITY, cos, fabs, fmod, log, pow, rint, sqrt, trunc
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -109,6 +109,8 @@ cdef double even_step(double span, double levels, double level) noexcept nogil:
     The number is cut afterwards, so that it matters: TrivialAugment's 16 pixels are 15.
     """
     cdef double position = rint(level * levels)
+    if fabs(position - level * levels) > 1e-6:     # between two steps: of a range of others
+        return <float>(span * level)
     cdef float step = <float>span / <float>levels
     if position < <int>((levels + 1) / 2):
         return <float>(<double>step * position)

@@ -95,3 +95,11 @@ def test_torchvision_draws_what_is_stored(text):
 @pytest.mark.parametrize("text", TIMM)
 def test_timm_draws_what_is_stored(text):
     compare(of_timm(text, DRAWS), json.loads(GOLDEN.read_text())[text])
+
+
+@pytest.mark.parametrize(("step", "bins"), [(4, 10), (7, 10), (3, 8), (9, 31)])
+def test_a_strength_between_two_of_31_moves_by_its_own_pixels(step, bins):
+    keywords = {"auto_augment": "randaugment", "num_ops": 1, "magnitude": step * 30 / (bins - 1)}
+    images = ours(keywords, 1000)
+    moves = {abs(value) for image in images for name, value in image if name == "translate_x"}
+    assert moves == {int(150 / 331 * SIZE[0] * step / (bins - 1))}
