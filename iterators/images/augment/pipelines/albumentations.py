@@ -217,6 +217,7 @@ def _equalize(assembly: Assembly, part: Part) -> None:
     if getattr(part.transform, "mode", "cv") != "pil":
         raise part.error("equalises as OpenCV does, up to 144 levels apart: give mode='pil'")
     assembly.step(part, {"op": "equalize"}, _chance(part))
+    assembly.note("Equalize is Pillow's; mode='pil' of albumentations 2 makes other levels.")
 
 
 def _autocontrast(assembly: Assembly, part: Part) -> None:

@@ -99,6 +99,10 @@ def test_a_step(transform, step):
     assert keywords(CROP, transform) == {**CROPPED, **BYTES, "steps": (step,)}
 
 
+def test_equalize_says_that_it_is_pillows():
+    assert "Equalize is Pillow's" in str(NamedRecipe.from_albumentations([CROP, alb("Equalize")]))
+
+
 def test_a_crop_takes_the_fill_of_a_warp():
     turn = alb("Rotate", limit=(-9, 9), fill=3)
     found = keywords(SQUARE, turn, alb("CenterCrop", height=9, width=9))
