@@ -17,7 +17,7 @@ import numpy as np
 from ..core.indexing import by_position, examples_at
 from ..images.augment.named_recipes import NamedRecipe
 from ..images.augment.recipe import Recipe
-from .dataset_base import DatasetMixin
+from .dataset_base import DatasetMixin, ReadsMany
 
 
 def _common_length(owner: Any, datasets: Mapping[Any, Any]) -> int:
@@ -33,7 +33,7 @@ def _common_length(owner: Any, datasets: Mapping[Any, Any]) -> int:
     return length
 
 
-class TupleDataset:
+class TupleDataset(ReadsMany):
     """Datasets of equal length; an example is a tuple with one example of each.
 
     Parameters
@@ -76,7 +76,7 @@ class TupleDataset:
         return list(zip(*(examples_at(part, indices) for part in self._datasets), strict=True))
 
 
-class DictDataset:
+class DictDataset(ReadsMany):
     """Named datasets of equal length; an example is a dict with one example of each.
 
     Parameters

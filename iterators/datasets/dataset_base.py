@@ -1,6 +1,7 @@
-"""The base of a dataset with two methods: the number of examples and the example at an index.
+"""The bases of datasets: one that reads many examples at once, and one with two methods.
 
-It translates indices.  It stores, caches and checks nothing.
+Those are the number of examples and the example at an index.  The base of the latter translates
+indices.  It stores, caches and checks nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,24 @@ import numpy as np
 from ..core.indexing import resolve_index
 
 
-class DatasetMixin:
+class ReadsMany:
+    """A dataset whose ``__getitems__`` reads many examples faster than one after the other.
+
+    That knows nothing of a subclass with a ``__getitem__`` or ``get_example`` of its own, of which
+    the examples are therefore read one by one, unless it has its own ``__getitems__`` as well.
+    """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for kind in cls.__mro__:
+            if "__getitems__" in vars(kind):
+                return
+            if {"__getitem__", "get_example"} & vars(kind).keys():
+                cls.__getitems__ = DatasetMixin.__getitems__  # type: ignore[attr-defined]
+                return
+
+
+class DatasetMixin(ReadsMany):
     """Indexing for datasets that define ``__len__`` and ``get_example``.
 
     ===========================  ===================================================
@@ -33,7 +51,8 @@ class DatasetMixin:
     -----
     ``__getitems__`` gives a list of examples for a list of integers; torch's ``DataLoader`` calls
     it, and so do datasets that are made of others.  A subclass that reads many examples faster than
-    one after the other overrides it.
+    one after the other overrides it.  A subclass of that one which overrides `get_example` or
+    ``__getitem__`` alone is read one by one again.
 
     Examples
     --------
@@ -77,6 +96,6 @@ class DatasetMixin:
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Return several examples, as a list."""
         if type(self).__getitem__ is not DatasetMixin.__getitem__:
-            return [self[i] for i in indices]  # a subclass that replaced the other method
+            return [self[i] for i in indices]  # a class with a method of its own
         get = self.get_example
         return [get(i) for i in indices]

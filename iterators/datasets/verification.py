@@ -98,7 +98,7 @@ class VerificationPairs(DatasetMixin):
 
     def get_example(self, i: Any) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return both images of a pair, and whether they show one person."""
-        return self.__getitems__([i])[0]
+        return VerificationPairs.__getitems__(self, [i])[0]  # a subclass's may call this method
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Return several pairs, decoded by several threads."""

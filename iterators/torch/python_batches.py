@@ -20,6 +20,7 @@ import torch.utils.data
 from torch.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
 
 from ..core.example_seeds import draws_globally, kept_generators, seed_generators
+from ..datasets.dataset_base import ReadsMany
 from ..loops.batch_fetcher import BatchFetcher
 from ..loops.iterator import fetch
 from ..providers.advice import advised
@@ -36,7 +37,7 @@ def set_epoch_of(dataset: Any, epoch: int) -> None:
             dataset.set_epoch(epoch)
 
 
-class MapDataset(torch.utils.data.Dataset):
+class MapDataset(ReadsMany, torch.utils.data.Dataset):
     """A data set for ``DataLoader`` over anything with ``len(dataset)`` and ``dataset[i]``.
 
     The loader requests a whole batch at once, from the ``__getitems__`` of the data set where it

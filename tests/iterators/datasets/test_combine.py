@@ -22,6 +22,7 @@ from iterators.datasets.gluon import ArrayDataset as GluonArrayDataset
 from iterators.datasets.gluon import SimpleDataset
 from iterators.datasets.tabular import from_data
 from iterators.testing.strategies import slices
+from iterators.torch import MapDataset
 
 SLICES = slices()
 VALUES = st.lists(st.integers(), max_size=6)
@@ -182,3 +183,35 @@ def test_rows_of_series_are_found_by_position(labels):
 def test_what_gives_no_examples_has_no_parts():
     with pytest.raises(TypeError, match="a set gives no example by its number"):
         split_dataset({1, 2, 3}, 2)
+
+
+@pytest.mark.parametrize("method", ["get_example", "__getitem__"])
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        (TupleDataset, lambda kind: kind(range(4))),
+        (DictDataset, lambda kind: kind(x=range(4))),
+        (ConcatenatedDataset, lambda kind: kind(range(2), range(2, 4))),
+        (TransformDataset, lambda kind: kind(range(4), float)),
+        (SubDataset, lambda kind: kind(range(8), 2, 6)),
+        (MapDataset, lambda kind: kind(range(4))),
+    ],
+)
+def test_an_example_of_a_subclass_is_read_in_batches_as_well(kind, make, method):
+    if not hasattr(kind, method):
+        pytest.skip("it has no such method")
+
+    def changed(self, i):
+        return "changed", getattr(kind, method)(self, i)
+
+    # Also where the method comes from another base, and below a class that has changed it.
+    other = type("Other", (), {method: changed})
+    for own in (type("Own", (kind,), {method: changed}), type("Both", (other, kind), {})):
+        below = type("Below", (own,), {})
+        for data in (make(own), make(below)):
+            assert data.__getitems__([3, 1]) == [data[3], data[1]]
+            assert data[3] == ("changed", make(kind)[3])
+            assert SerialIterator(data, 2, shuffle=False).next() == [data[0], data[1]]
+    many = type("Many", (kind,), {method: changed, "__getitems__": lambda self, indices: "many"})
+    assert make(many).__getitems__([1]) == "many"
+    assert make(type("Same", (kind,), {})).__getitems__.__func__ is kind.__getitems__

@@ -95,3 +95,11 @@ def test_errors_of_the_file_and_of_keywords(path):
         VerificationPairs(path)
     with pytest.raises(TypeError, match="thread"):
         VerificationPairs(path, thread=2)
+
+
+def test_a_pair_of_a_subclass_is_read_in_batches_as_well(path):
+    class Numbered(VerificationPairs):
+        def get_example(self, i):
+            return (*super().get_example(i), i)
+
+    assert [pair[3] for pair in Numbered(path).__getitems__([2, 0])] == [2, 0]
