@@ -68,13 +68,13 @@ class ImageLoader:
     ----------
     dataset : object
         A torchvision data set: ``ImageFolder``, ``DatasetFolder``, ``ImageNet``, ``CIFAR10``,
-        ``MNIST`` or a subclass that keeps their ``__getitem__``; a list of image files, of
-        ``(file, label)``, or for a processor of ``(files, label)``; a pack: the path or URL of a
-        record file, a list of ``.rec`` files, `Pack`; an `ImageRecordDataset` with a `data_shape`;
-        or a `torch.utils.data.Subset` of these.  Any other map-style data set works through its
-        ``__getitem__``; with a processor of a vision-language model as `transform` its samples are
-        an image or a list of images, a tuple that begins with these, or a dictionary with
-        ``images``.
+        ``MNIST`` or a subclass that keeps their ``__getitem__`` and ``__len__``; a list of image
+        files, of ``(file, label)``, or for a processor of ``(files, label)``; a pack: the path or
+        URL of a record file, a list of ``.rec`` files, `Pack`; an `ImageRecordDataset` with a
+        `data_shape`; or a `torch.utils.data.Subset` of these.  Any other map-style data set works
+        through its ``__getitem__``; with a processor of a vision-language model as `transform` its
+        samples are an image or a list of images, a tuple that begins with these, or a dictionary
+        with ``images``.
     batch_size : int
         Images in a batch, at least 1.
     shuffle : bool

@@ -1,6 +1,7 @@
 """Data sets of images as `ImageLoader` takes them: opened as providers where they are known.
 
-Classes of torchvision are recognised by names and attributes, so that it need not be installed.
+Classes and functions of torchvision are recognised by name and module, so that it need not be
+installed.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ from ..providers.image_sources import (
 )
 from .loader_epochs import table
 
-#: Classes of torchvision whose ``__getitem__`` is understood, by what they have.
+#: Classes of torchvision whose samples are understood, by what they have.
 FOLDERS = ("DatasetFolder",)
 ARRAYS = ("CIFAR10", "MNIST")
+#: Methods that say how many samples a data set has, and which.
+METHODS = ("__getitem__", "__getitems__", "get_example", "__len__")
 #: Functions of torchvision that open an image file as RGB.
 LOADERS = ("default_loader", "pil_loader", "accimage_loader")
 
@@ -282,10 +285,26 @@ def _opening_lists(name: str, pairs: Sequence[tuple[Any, Any]]) -> Open:
 # -- objects ----------------------------------------------------------------------------------
 
 
+def _of_torchvision(one: Any, names: Sequence[str]) -> bool:
+    """Return whether a class or function is one of torchvision's with such a name."""
+    if getattr(one, "__name__", "") not in names or hasattr(one, "__wrapped__"):
+        return False  # `functools.wraps` gives a function of a user both names
+    return str(one.__module__).partition(".")[0] == "torchvision"
+
+
+def _check_methods(dataset: Any, known: type) -> None:
+    """Leave an object to Python if its class changes which samples the known class has."""
+    for name in METHODS:
+        if getattr(type(dataset), name, None) is not getattr(known, name, None):
+            raise _NotKnownError(f"{type(dataset).__name__} has a {name} of its own")
+
+
 def _subset(dataset: torch.utils.data.Subset) -> ImageSet:
     """Recognise what a subset is of."""
-    if type(dataset).__getitem__ is not torch.utils.data.Subset.__getitem__:
-        return _python(dataset, f"{type(dataset).__name__} has a __getitem__ of its own")
+    try:
+        _check_methods(dataset, torch.utils.data.Subset)
+    except _NotKnownError as error:
+        return _python(dataset, str(error))
     whole = image_set(dataset.dataset)
     indices = table("the subset", dataset.indices)
     if whole.open is None:  # it takes the samples itself, and knows best how
@@ -296,19 +315,19 @@ def _subset(dataset: torch.utils.data.Subset) -> ImageSet:
 
 
 def _of_class(dataset: Any) -> ImageSet:
-    """Recognise an object by the class whose ``__getitem__`` it has."""
-    kinds = [kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
-    kind = kinds[0].__name__ if kinds else ""
+    """Recognise an object by the class that says which samples it has."""
     try:
-        if getattr(type(dataset), "get_example", None) is ImageRecordDataset.get_example:
-            return _records(dataset)
-        if kind in FOLDERS:
-            return _described(dataset, _folder(dataset))
-        if kind in ARRAYS:
-            return _described(dataset, _arrays(dataset))
+        for kind in type(dataset).__mro__:
+            if kind is ImageRecordDataset:
+                _check_methods(dataset, kind)
+                return _records(dataset)
+            if _of_torchvision(kind, (*FOLDERS, *ARRAYS)):
+                _check_methods(dataset, kind)
+                made = _folder if kind.__name__ in FOLDERS else _arrays
+                return _described(dataset, made(dataset))
     except _NotKnownError as error:
         return _python(dataset, str(error))
-    return _python(dataset, f"{kind or type(dataset).__name__} has a __getitem__ that is not known")
+    return _python(dataset, f"{type(dataset).__name__} has a __getitem__ that is not known")
 
 
 class _NotKnownError(Exception):
@@ -336,7 +355,7 @@ def _described(dataset: Any, images: ImageSet) -> ImageSet:
 def _folder(dataset: Any) -> ImageSet:
     """Recognise torchvision's DatasetFolder, ImageFolder and ImageNet."""
     loader = getattr(dataset, "loader", None)
-    if getattr(loader, "__name__", "") not in LOADERS:
+    if not _of_torchvision(loader, LOADERS):
         raise _NotKnownError(f"loader={loader!r} is a function of Python: use the default one")
     samples = getattr(dataset, "samples", None) or getattr(dataset, "imgs", None)
     if not samples:

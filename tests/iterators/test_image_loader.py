@@ -1,5 +1,6 @@
 """`ImageLoader` in place of torch's `DataLoader`: the same batches of the same data sets."""
 
+import functools
 import itertools
 import json
 import os
@@ -53,8 +54,13 @@ def default_loader(path):
         return image.convert("RGB")
 
 
+default_loader.__module__ = "torchvision.datasets.folder"
+
+
 class DatasetFolder(Dataset):
     """Torchvision's, as far as it is read."""
+
+    __module__ = "torchvision.datasets.folder"
 
     def __init__(self, root, transform=None, target_transform=None, loader=default_loader):
         self.root, self.transform, self.target_transform = root, transform, target_transform
@@ -92,6 +98,8 @@ class ImageFolderWithPaths(ImageFolder):
 class CIFAR10(Dataset):
     """Torchvision's, as far as it is read."""
 
+    __module__ = "torchvision.datasets.cifar"
+
     def __init__(self, shape, transform=PLAIN):
         self.data = np.random.default_rng(3).integers(0, 256, shape, np.uint8)
         self.targets = [number % 3 for number in range(shape[0])]
@@ -105,6 +113,8 @@ class CIFAR10(Dataset):
 
 
 class MNIST(CIFAR10):
+    __module__ = "torchvision.datasets.mnist"
+
     def __init__(self, shape):
         super().__init__(shape, Keywords({**PLAIN, "data_shape": (1, *SHAPE[1:])}))
         self.data, self.targets = torch.from_numpy(self.data), torch.tensor(self.targets)
@@ -505,8 +515,38 @@ def other_loader(path):
     return default_loader(path)
 
 
+def pil_loader(path):
+    return default_loader(path).convert("L").convert("RGB")
+
+
+@functools.wraps(default_loader)
+def wrapped_loader(path):
+    return pil_loader(path)
+
+
 def untranslatable(image):
     return PLAIN(image)
+
+
+class First(ImageFolder):
+    def __len__(self):
+        return 5
+
+
+class Negated(Subset):
+    def __getitems__(self, indices):
+        return [(image, -label) for image, label in super().__getitems__(indices)]
+
+
+def of_a_user(root):
+    """A class with the name of torchvision's."""
+
+    def numbered(self, index):
+        return (*CIFAR10.__getitem__(self, index), index)
+
+    return type("CIFAR10", (CIFAR10,), {"__module__": "mine", "__getitem__": numbered})(
+        (7, 8, 10, 3)
+    )
 
 
 class Unknown(Dataset):
@@ -520,6 +560,11 @@ class Unknown(Dataset):
 REASONS = [
     (lambda root: ImageFolderWithPaths(root, PLAIN), "ImageFolderWithPaths has a __getitem__"),
     (lambda root: ImageFolder(root, PLAIN, loader=other_loader), "loader=.*use the default one"),
+    (lambda root: ImageFolder(root, PLAIN, loader=pil_loader), "loader=.*use the default one"),
+    (lambda root: ImageFolder(root, PLAIN, loader=wrapped_loader), "loader=.*use the default"),
+    (lambda root: First(root, PLAIN), "First has a __len__ of its own"),
+    (lambda root: Negated(ImageFolder(root, PLAIN), [4, 2]), "Negated has a __getitems__ of its"),
+    (of_a_user, "CIFAR10 has a __getitem__ of its own"),
     (lambda root: ImageFolder(root, PLAIN, target_transform=abs), "target_transform"),
     (lambda root: ImageFolder(root, untranslatable), "no counterpart: untranslatable"),
     (lambda root: Subset(ImageFolder(root, untranslatable), [4, 2]), "no counterpart"),
@@ -546,6 +591,18 @@ def test_what_only_python_can_do_is_said_once(folder, monkeypatch, make, reason,
         same(loader, DataLoader(dataset, 2))
         same(loader, DataLoader(dataset, 2))
     assert loader.provider is None and loader.recipe is None
+
+
+@pytest.mark.parametrize("method", ["__getitem__", "__getitems__", "get_example", "__len__"])
+def test_methods_of_a_subclass_of_ours_are_used(tmp_path, method):
+    write_pack(tmp_path / "a.rec", 9, size=(20, 20))
+
+    def changed(self, *arguments):
+        return getattr(ImageRecordDataset, method)(self, *arguments)
+
+    kind = type("Own", (ImageRecordDataset,), {method: changed})
+    with pytest.warns(UserWarning, match="Own has a .* of its own"):
+        assert ImageLoader(kind(tmp_path / "a.rec", data_shape=(3, 9, 9))).provider is None
 
 
 def test_a_data_set_with_epochs_of_its_own_is_told_which_one_comes(tmp_path):

@@ -198,6 +198,8 @@ def rows_of(images):
 class CIFAR10(torch.utils.data.Dataset):
     """Torchvision's, as far as it is read."""
 
+    __module__ = "torchvision.datasets.cifar"
+
     def __init__(self, shape):
         self.data = np.random.default_rng(3).integers(0, 256, shape, np.uint8)
         self.targets = list(range(shape[0]))
