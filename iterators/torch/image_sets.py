@@ -219,25 +219,23 @@ def _of_hub(dataset: Any) -> ImageSet:
 
     Rows that were selected or shuffled are those of the table that it keeps of them.
     """
-    names = [one["filename"] for one in dataset.cache_files]
-    tables = {name: columns_and_rows(StoredFile(name)) for name in names}
-    if dataset._indices is not None:  # among them is that of the selected rows
-        tables = {name: entry for name, entry in tables.items() if entry[0] != ["indices"]}
-    files = list(tables)
+    # A table may be several, side by side or one below the other, and each a part of its file.
+    parts = [part for row in getattr(dataset.data, "blocks", [[dataset.data]]) for part in row]
+    files = [getattr(part, "path", None) for part in parts]
     advice = "give save_to_disk() a folder, and the loader that folder"
-    if not files:
+    if not any(files):
         raise ValueError(f"dataset={_shown(dataset)}: it lies in memory only: {advice}")
+    names = list(dataset.column_names)
+    for part, file in zip(parts, files, strict=True):
+        if file is None or columns_and_rows(StoredFile(file)) != (names, part.num_rows):
+            raise ValueError(
+                f"dataset={_shown(dataset)}: its rows or columns are not those of its files, since "
+                f"some were taken away, renamed or joined: {advice}"
+            )
     images = _packs(files[0] if len(files) == 1 else files)
-    rows = None
-    if dataset._indices is not None:
-        rows = table("the selected rows", dataset._indices.column(0).to_numpy())
-    stored = sum(count for _, count in tables.values())
-    whole = len(dataset) == (stored if rows is None else len(rows))
-    if not whole or any(names != list(dataset.column_names) for names, _ in tables.values()):
-        raise ValueError(
-            f"dataset={_shown(dataset)}: its rows or columns are not those of its files, since "
-            f"some were taken away, renamed or joined: {advice}"
-        )
+    if dataset._indices is None:
+        return images
+    rows = table("the selected rows", dataset._indices.column(0).to_numpy())
     return replace(images, indices=rows)
 
 

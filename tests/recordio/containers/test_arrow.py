@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,8 +96,10 @@ class HubSet:
     """A stand-in for the class of the library datasets, as far as the loader looks at it."""
 
     def __init__(self, files, names, count, rows=None):
+        parts = [SimpleNamespace(path=name, num_rows=count) for name in files]
         self.cache_files = [{"filename": name} for name in files]
         self.features = dict.fromkeys(names)
+        self.data = SimpleNamespace(blocks=[[part] for part in parts])
         self.column_names = names
         self._indices = None if rows is None else pa.table({"indices": rows})
         self.count = count if rows is None else len(rows)
@@ -143,10 +146,21 @@ def test_a_set_of_the_library_itself(tmp_path):
         assert next(batches).label[0].tolist() == [2, 0, 1]
         assert batches.classes == ["cat", "cup", "dog"]
     loaded = datasets.load_from_disk(str(tmp_path / "set"))
-    for one in (loaded, loaded.shuffle(seed=3), loaded.select([2, 0])):
+    twice = datasets.concatenate_datasets([loaded, loaded])
+    for one in (loaded, loaded.shuffle(seed=3), loaded.select([2, 0]), twice):
         loader = ImageLoader(one, batch_size=3, data_shape=(3, 16, 16))
         found = np.concatenate([label.numpy() for _, label in loader]).tolist()
         assert found == [one[row]["label"] for row in range(len(one))]
-    for other in (loaded.remove_columns("label"), loaded.rename_column("label", "y"), made):
+    first, rest = loaded.select(range(1)), loaded.select(range(1, 3))
+    joined = datasets.concatenate_datasets
+    for other in (
+        loaded.remove_columns("label"),
+        loaded.rename_column("label", "y"),
+        made,
+        joined([rest, first]),
+        joined([rest, first]).shuffle(seed=3),
+        joined([first, first, first]),
+        joined([rest, made.select(range(1))]),
+    ):
         with pytest.raises(ValueError, match="save_to_disk"):
             ImageLoader(other, batch_size=1, data_shape=(3, 16, 16))
