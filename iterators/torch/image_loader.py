@@ -37,6 +37,7 @@ from .image_sets import (
     snapshot,
     translated,
 )
+from .lazy_loop import LazyLoop, RetakenBatches
 from .loader_arguments import (
     IN_THREADS,
     check_indices,
@@ -473,6 +474,10 @@ class ImageLoader:
 
     def __iter__(self) -> Iterator[Any]:
         # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        return LazyLoop(self._begin)
+
+    def _begin(self) -> Callable[[], tuple[Any] | None]:
+        """Begin an epoch, or the rest of one; returns what makes the next batch of it."""
         self._follow()
         self._agree()
         if self._resume is not None:
@@ -485,13 +490,35 @@ class ImageLoader:
             set_epoch_of(self.dataset, position.epoch)
         loop = self._loop = object()
         self._position, self._begun = position, begun
-        batches = self._epochs.batches(*position)
-        for batch, done in self._made(batches, position):
+        batches = RetakenBatches(self._epochs.batches(*position))
+        made = self._made(batches, position)
+
+        def move(done: int) -> None:
+            nonlocal position
+            batches.leave()
+            position = Position(position.epoch, done)
             if self._loop is loop:
-                self._position = Position(position.epoch, done)
-            yield batch
-        if self._loop is loop:
-            self._position, self._begun = Position(position.epoch + 1), None
+                self._position = position
+
+        def step() -> tuple[Any] | None:
+            nonlocal made
+            try:
+                pair = next(made, None)
+            except BaseException as error:
+                # The generators are over: what was made ahead is made again, but not what failed.
+                batches.take_again()
+                if isinstance(error, Exception) and (failed := next(batches, None)) is not None:
+                    move(failed.done)
+                made = self._made(batches, position)
+                raise
+            if pair is not None:
+                move(pair[1])
+                return pair[:1]
+            if self._loop is loop:
+                self._position, self._begun = Position(position.epoch + 1), None
+            return None
+
+        return step
 
     def _made(
         self, batches: Iterator[ChosenBatch], position: Position

@@ -25,6 +25,7 @@ from ..providers.abstract import AbstractDataProvider
 from ..providers.provider_options import evenness
 from ..providers.report import EpochReport
 from ..providers.sample_iterator import first_samples
+from .lazy_loop import LazyLoop
 from .world import World
 
 #: Workers of a loader whose epochs can be counted.
@@ -194,6 +195,10 @@ class RecordBatches(torch.utils.data.IterableDataset):
 
     def __iter__(self) -> Iterator[Any]:
         # A loop counts from its first batch on: loaders ask for iterators that they do not use.
+        return LazyLoop(self._begin)
+
+    def _begin(self) -> Callable[[], tuple[Any] | None]:
+        """Begin an epoch, or the rest of one; returns what makes the next batch of it."""
         worker, provider = self._own_provider()
         resume, self._resume = self._resume, None
         if resume is not None:
@@ -211,10 +216,17 @@ class RecordBatches(torch.utils.data.IterableDataset):
         # If its last batch had been delivered when it was saved, nothing is left of the epoch.
         phase = "collate" if self._convert is tensors else "python"
         convert = provider._provider_times.timing(phase, self._convert)
-        if resume is None or resume["provider"].get("epoch", epoch) <= epoch:
-            for batch in provider:
-                yield convert(batch)
-        self._epoch, self._running = epoch + 1, False
+        over = resume is not None and resume["provider"].get("epoch", epoch) > epoch
+        batches: Iterator[DataBatch] = iter(()) if over else iter(provider)
+
+        def step() -> tuple[Any] | None:
+            batch = next(batches, None)
+            if batch is not None:
+                return (convert(batch),)
+            self._epoch, self._running = epoch + 1, False
+            return None
+
+        return step
 
     def __len__(self) -> int:
         """Return the batches of an epoch of this rank; workers may add a few short ones."""

@@ -656,6 +656,87 @@ def test_an_error_of_a_data_set_comes_where_its_batch_does():
         next(batches)
 
 
+class Failing(Dataset):
+    """Numbers, some of which cannot be had; it may draw from the generators of the process."""
+
+    def __init__(self, draws=False):
+        self.draws = draws
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        if index in (4, 7, 11):
+            raise OSError("bad file")
+        return index + self.draws * torch.rand(()).item()
+
+
+def delivered(loop):
+    """The labels of all batches of a loop, and the errors between them."""
+    found = []
+    while True:
+        try:
+            batch = next(loop)
+        except StopIteration:
+            return found
+        except (OSError, ImageDecodeError) as error:
+            found.append(type(error).__name__)
+        else:
+            found.append((batch if torch.is_tensor(batch) else batch[-1]).int().tolist())
+
+
+@pytest.mark.filterwarnings("ignore:.*in Python")
+@pytest.mark.parametrize("order", ["usual", "sampled"])
+@pytest.mark.parametrize(("draws", "workers"), [(False, 0), (True, 0), (False, 2)])
+def test_a_loop_goes_on_behind_a_batch_that_failed(draws, workers, order):
+    sampler = {"sampler": range(12)} if order == "sampled" else {}
+    loader = ImageLoader(Failing(draws), 2, num_workers=workers, seed=3, **sampler)
+    wanted = [[0, 1], [2, 3], "OSError", "OSError", [8, 9], "OSError"]
+    for epoch in range(2):
+        loop = iter(loader)
+        assert delivered(loop) == wanted
+        assert next(loop, None) is None and loader.epoch == epoch + 1
+    loop = iter(loader)
+    with pytest.raises(OSError, match="bad file"):
+        list(loop)
+    again = ImageLoader(Failing(draws), 2, num_workers=workers, seed=3, **sampler)
+    again.load_state_dict(loader.state_dict())
+    assert delivered(iter(again)) == delivered(loop) == wanted[3:]
+
+
+def test_a_loop_of_images_goes_on_behind_a_batch_that_failed(folder, tmp_path):
+    files = [(path, label) for label, (path, _) in enumerate(ImageFolder(folder).samples)]
+    damaged = tmp_path / "4.png"
+    damaged.write_bytes(Path(files[4][0]).read_bytes()[:60])
+    files[4] = str(damaged), 4
+    loader = fast(files, 4, shuffle=False, data_shape=SHAPE)
+    assert delivered(iter(loader)) == [[0, 1, 2, 3], "ImageDecodeError", [8, 9, 10]]
+
+    def collate(samples):
+        if samples[0][1] == 0:
+            raise OSError("bad batch")
+        return torch.tensor([label for _, label in samples])
+
+    loader = fast(ImageFolder(folder, PLAIN), 4, collate_fn=collate)
+    assert delivered(iter(loader)) == ["OSError", [1, 1, 1, 1], [2, 2, 2]]
+
+
+def test_an_interrupt_loses_no_batch():
+    class Interrupted(Failing):
+        def __getitem__(self, index):
+            if index == 2 and interrupts.pop():
+                raise KeyboardInterrupt
+            return index
+
+    interrupts = [False, False, True]
+    with pytest.warns(UserWarning, match="in Python"):
+        loop = iter(ImageLoader(Interrupted(), 2))
+    assert next(loop).tolist() == [0, 1]
+    with pytest.raises(KeyboardInterrupt):
+        next(loop)
+    assert delivered(loop)[:2] == [[2, 3], [4, 5]]
+
+
 @pytest.mark.parametrize("batch_size", [8, 3, 1])
 def test_all_threads_work_on_the_first_batches_of_a_data_set(batch_size):
     class Together(Unknown):

@@ -810,3 +810,23 @@ def test_record_batches_go_on_where_a_state_is(folder):
     assert len(list(again)) == 4
     again.set_epoch(0)
     assert len(list(again)) == 5
+
+
+def test_a_loop_over_a_provider_goes_on_behind_a_batch_that_failed():
+    def convert(batch):
+        if batch.data[0][0] == 2:
+            raise OSError("bad batch")
+        if batch.data[0][0] == 4:
+            raise StopIteration
+        return batch.data[0].tolist()
+
+    dataset = RecordBatches(ArrayDataProvider, data=np.arange(8), batch_size=2, convert=convert)
+    for epoch in (1, 2):
+        loop = iter(dataset)
+        assert next(loop) == [0, 1]
+        with pytest.raises(OSError, match="bad batch"):
+            next(loop)
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            next(loop)
+        assert list(loop) == [[6, 7]] and next(loop, None) is None
+        assert dataset.epoch == epoch
