@@ -350,6 +350,10 @@ def _told(value: Any) -> str:
 
 def begin_epoch(provider: AbstractDataProvider, epoch: int) -> bool:
     """Make the next loop over a provider that epoch, from its start; False if it cannot be."""
+    if getattr(provider, "epoch", None) == epoch - 1:
+        provider.reset()  # unlike `set_epoch`, this keeps samples that roll over
+    if getattr(provider, "epoch", None) == epoch and provider._provider_asked is False:
+        return True
     try:
         provider.set_epoch(epoch)
     except TypeError:  # it goes on as it does by itself

@@ -830,3 +830,22 @@ def test_a_loop_over_a_provider_goes_on_behind_a_batch_that_failed():
             next(loop)
         assert list(loop) == [[6, 7]] and next(loop, None) is None
         assert dataset.epoch == epoch
+
+
+def test_samples_that_roll_over_come_in_the_next_epoch():
+    keywords = {"data": np.arange(10), "batch_size": 4, "last_batch_handle": "roll_over"}
+    provider = ArrayDataProvider(**keywords)
+    wanted = [[batch.data[0].tolist() for batch in provider] for _ in range(3)]
+    dataset = RecordBatches(ArrayDataProvider, **keywords)
+    states, found = [], []
+    for _ in range(3):
+        states.append(dataset.state_dict())
+        found.append([batch[0].tolist() for batch in dataset])
+    assert found == wanted
+    dataset.load_state_dict(states[1])
+    assert [batch[0].tolist() for batch in dataset] == wanted[1]
+    assert [batch[0].tolist() for batch in dataset] == wanted[2]
+    dataset.set_epoch(0)
+    assert [batch[0].tolist() for batch in dataset] == wanted[0]
+    next(iter(dataset))  # left early, it has nothing to hand on
+    assert next(iter(dataset))[0].tolist() == [0, 1, 2, 3]
