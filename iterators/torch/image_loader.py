@@ -248,6 +248,7 @@ class ImageLoader:
         self._provider: RecordImageProvider | None = None
         self._seen: list[Any] = []
         self._processed: ProcessedSamples | None = None
+        self._said = ""  # why samples are made in Python
         self._settle()
         self._position = Position(integer("epoch", epoch, low=0))
         self._begun: dict[str, Any] | None = None  # what is to be saved of the running epoch
@@ -264,7 +265,7 @@ class ImageLoader:
         costs = samples.costs if samples is not None and is_unchanged(dataset, self._seen) else None
         self._seen = snapshot(dataset)
         self._python = PythonBatches(dataset, self.num_workers, self._ahead)
-        images = image_set(dataset)
+        images = image_set(dataset, keywords)
         self.recipe, images, tail = translated(images, transform, keywords)
         self._images = images
         of_patches = self.recipe is not None and self.recipe.rule and keywords.get("batch_patches")
@@ -280,12 +281,14 @@ class ImageLoader:
                 self._processed = self._with_processor(self.recipe.rule, keywords, costs)
             refuse_rest(images, keywords)
             self._count = len(dataset)
-            warnings.warn(
-                f"{images.name}: {images.reason}.  Its samples are made by its own __getitem__ in "
-                f"Python, {IN_THREADS if self.num_workers else ''}which is slower",
-                UserWarning,
-                stacklevel=3,
-            )
+            if images.reason != self._said:  # once, also where the data set grows
+                warnings.warn(
+                    f"{images.name}: {images.reason}.  Its samples are made by its own __getitem__ "
+                    f"in Python, {IN_THREADS if self.num_workers else ''}which is slower",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            self._said = images.reason
         else:
             plan = plan_of(self._own_provider())
             count = plan.order.count()
@@ -324,7 +327,7 @@ class ImageLoader:
         return made
 
     def _follow(self) -> None:
-        """Do as the data set says if it was changed: its transform, samples, targets or indices."""
+        """Do as the data set says if it was changed: its length, transform, samples or labels."""
         if not is_unchanged(self.dataset, self._seen):
             self._settle()
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import length_hint
 from typing import Any
 
 import numpy as np
@@ -164,17 +165,17 @@ def in_python(images: ImageSet, reason: str) -> ImageSet:
     )
 
 
-def image_set(dataset: Any) -> ImageSet:
-    """Recognise a data set."""
+def image_set(dataset: Any, keywords: Mapping[str, Any]) -> ImageSet:
+    """Recognise a data set, whose provider is asked for such `keywords`."""
     if isinstance(dataset, torch.utils.data.Subset):
-        return _subset(dataset)
+        return _subset(dataset, keywords)
     if isinstance(dataset, OpenPack):
         index = "" if dataset.index is None else dataset.index.name
         return _packs(Pack(dataset.file.name, path_imgidx=index))
     if isinstance(dataset, (str, os.PathLike, Pack)) or as_packs(dataset):
         return _packs(dataset)
     if isinstance(dataset, (list, tuple)):
-        return _packs(dataset) if _are_packs(dataset) else _files(dataset)
+        return _packs(dataset) if _are_packs(dataset) else _files(dataset, keywords)
     if all(hasattr(dataset, name) for name in ("cache_files", "features", "_indices")):
         return _of_hub(dataset)
     if isinstance(dataset, torch.utils.data.IterableDataset) or not (
@@ -184,7 +185,7 @@ def image_set(dataset: Any) -> ImageSet:
             f"dataset={_shown(dataset)}: expected images at indices - a data set of torchvision, a "
             "list of files, a pack or a URL; give other iterables to torch's DataLoader"
         )
-    return _of_class(dataset)
+    return _of_class(dataset, keywords)
 
 
 def _shown(dataset: Any) -> str:
@@ -239,18 +240,19 @@ def _of_hub(dataset: Any) -> ImageSet:
     return replace(images, indices=rows)
 
 
-def _files(items: Sequence[Any]) -> ImageSet:
+def _files(items: Sequence[Any], given: Mapping[str, Any]) -> ImageSet:
     if not items:
         raise ValueError("dataset is an empty list: it names no image")
     keywords: dict[str, Any] = {}
+    width = given.get("label_width") or 1
     if all(isinstance(item, (str, os.PathLike)) for item in items):
         keywords["label_name"] = None
         pairs = [(0, item) for item in items]
     else:
         pairs = [_pair(item) for item in items]
         if any(isinstance(files, (list, tuple)) for _, files in pairs):
-            return ImageSet("a list of files", _opening_lists("a list of files", pairs))
-    return ImageSet("a list of files", _opening("a list of files", pairs), keywords=keywords)
+            return ImageSet("a list of files", _opening_lists("a list of files", pairs, width))
+    return ImageSet("a list of files", _opening("a list of files", pairs, width), keywords=keywords)
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
@@ -262,20 +264,20 @@ def _pair(item: Any) -> tuple[Any, Any]:
     return label, file
 
 
-def _opening(name: str, pairs: Sequence[tuple[Any, Any]], root: str = "") -> Open:
+def _opening(name: str, pairs: Sequence[tuple[Any, Any]], width: int, root: str = "") -> Open:
     """Return what makes a provider of (label, file) pairs."""
-    source = ImageFileSource(name, listed_images(pairs, 1), root)
+    source = ImageFileSource(name, listed_images(pairs, width), root)
     return lambda keywords: ImageSourceIter(source, **keywords)
 
 
-def _opening_lists(name: str, pairs: Sequence[tuple[Any, Any]]) -> Open:
+def _opening_lists(name: str, pairs: Sequence[tuple[Any, Any]], width: int) -> Open:
     """Return what makes a provider of (label, files) pairs, each of any number of files."""
     lists = [files if isinstance(files, (list, tuple)) else [files] for _, files in pairs]
     for number, files in enumerate(lists):
         for file in files:
             if not isinstance(file, (str, os.PathLike)):
                 raise TypeError(f"dataset has {file!r:.60} in its item {number}: expected a file")
-    _, _, labels = listed_images([(label, "") for label, _ in pairs], 1)
+    _, _, labels = listed_images([(label, "") for label, _ in pairs], width)
     source = SampleFileSource(name, [list(map(os.fspath, files)) for files in lists], labels)
     return lambda keywords: ImageSourceIter(source, **keywords)
 
@@ -297,13 +299,13 @@ def _check_methods(dataset: Any, known: type) -> None:
             raise _NotKnownError(f"{type(dataset).__name__} has a {name} of its own")
 
 
-def _subset(dataset: torch.utils.data.Subset) -> ImageSet:
+def _subset(dataset: torch.utils.data.Subset, keywords: Mapping[str, Any]) -> ImageSet:
     """Recognise what a subset is of."""
     try:
         _check_methods(dataset, torch.utils.data.Subset)
     except _NotKnownError as error:
         return _python(dataset, str(error))
-    whole = image_set(dataset.dataset)
+    whole = image_set(dataset.dataset, keywords)
     indices = table("the subset", dataset.indices)
     if whole.open is None:  # it takes the samples itself, and knows best how
         return replace(whole, name=f"a subset of {whole.name}")
@@ -312,7 +314,7 @@ def _subset(dataset: torch.utils.data.Subset) -> ImageSet:
     return replace(whole, indices=indices)
 
 
-def _of_class(dataset: Any) -> ImageSet:
+def _of_class(dataset: Any, keywords: Mapping[str, Any]) -> ImageSet:
     """Recognise an object by the class that says which samples it has."""
     try:
         for kind in type(dataset).__mro__:
@@ -322,7 +324,7 @@ def _of_class(dataset: Any) -> ImageSet:
             if _of_torchvision(kind, (*FOLDERS, *ARRAYS)):
                 _check_methods(dataset, kind)
                 made = _folder if kind.__name__ in FOLDERS else _arrays
-                return _described(dataset, made(dataset))
+                return _described(dataset, made(dataset, keywords))
     except _NotKnownError as error:
         return _python(dataset, str(error))
     return _python(dataset, f"{type(dataset).__name__} has a __getitem__ that is not known")
@@ -350,7 +352,18 @@ def _described(dataset: Any, images: ImageSet) -> ImageSet:
     return _named(dataset, replace(images, transform=getattr(dataset, "transform", None)))
 
 
-def _folder(dataset: Any) -> ImageSet:
+def _labels(labels: Any, keywords: Mapping[str, Any], width: int = 1) -> np.ndarray:
+    """Return the labels of a data set; those that a provider gives in another form are Python's."""
+    kinds = "biuf" if "label_dtype" in keywords else "iu"
+    with contextlib.suppress(TypeError, ValueError):  # no numbers, or not as many everywhere
+        array = as_array("labels", labels)
+        if array.dtype.kind in kinds and array.shape[1:] == (() if width == 1 else (width,)):
+            return array
+    what = "a whole number" if width == 1 else f"{width} whole numbers"
+    raise _NotKnownError(f"its labels are not {what} for each image")
+
+
+def _folder(dataset: Any, keywords: Mapping[str, Any]) -> ImageSet:
     """Recognise torchvision's DatasetFolder, ImageFolder and ImageNet."""
     loader = getattr(dataset, "loader", None)
     if not _of_torchvision(loader, LOADERS):
@@ -358,12 +371,14 @@ def _folder(dataset: Any) -> ImageSet:
     samples = getattr(dataset, "samples", None) or getattr(dataset, "imgs", None)
     if not samples:
         raise _NotKnownError("it has neither samples nor imgs")
+    width = keywords.get("label_width") or 1
+    _labels([label for _, label in samples], keywords, width)
     # Relative to the root, so that a state can be loaded where the folder lies elsewhere.
     root = os.path.join(os.fspath(getattr(dataset, "root", "") or ""), "")
     below = root and all(path.startswith(root) for path, _ in samples)
     pairs = [(label, path[len(root) :] if below else path) for path, label in samples]
     name = f"{type(dataset).__name__}({root!r})"
-    return ImageSet(name, _opening(name, pairs, root if below else ""))
+    return ImageSet(name, _opening(name, pairs, width, root if below else ""))
 
 
 def _records(dataset: ImageRecordDataset) -> ImageSet:
@@ -403,7 +418,7 @@ def _records(dataset: ImageRecordDataset) -> ImageSet:
     )
 
 
-def _arrays(dataset: Any) -> ImageSet:
+def _arrays(dataset: Any, keywords: Mapping[str, Any]) -> ImageSet:
     """Recognise torchvision's CIFAR and MNIST: uint8 (n, height, width) or (..., 3)."""
     data, targets = getattr(dataset, "data", None), getattr(dataset, "targets", None)
     if data is None or targets is None:
@@ -412,7 +427,7 @@ def _arrays(dataset: Any) -> ImageSet:
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or images.shape[3:] not in ((), (3,)):
         raise _NotKnownError(f"data are {images.dtype} of {images.shape}, not images of uint8")
     name = type(dataset).__name__
-    source = ImageArraySource(name, images, as_array("targets", targets))
+    source = ImageArraySource(name, images, _labels(targets, keywords))
     shape = 3 if images.ndim == 4 else 1, *images.shape[1:3]
 
     def opened(keywords: Mapping[str, Any]) -> RecordImageProvider:
@@ -442,7 +457,7 @@ def snapshot(dataset: Any) -> list[Any]:
     while True:
         functions = [getattr(dataset, name, None) for name in FUNCTIONS]
         # A pipeline may be changed in place, which those of torchvision show.
-        state += [functions, repr(functions[0])]
+        state += [functions, repr(functions[0]), length_hint(dataset, -1)]
         lists = [dataset, *(getattr(dataset, name, None) for name in CONTENT)]
         state += [_copied(one) for one in lists]
         if not isinstance(dataset, torch.utils.data.Subset):

@@ -204,6 +204,46 @@ def test_arrays_without_a_label_for_each_image():
         ImageLoader(dataset)
 
 
+LABELS = [
+    [0.5, 1.0, 2.0],
+    [0.0, 1.0, 2.0],
+    np.eye(3, dtype=np.float32),
+    [[0, 1]] * 3,
+    [[0], [1, 2], [3]],
+    list("abc"),
+    [True, False, True],
+    [None] * 3,
+]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: str(list(labels)[0]))
+def test_other_labels_than_a_whole_number_are_those_of_the_data_set(folder, labels):
+    arrays, files = CIFAR10((3, 8, 10, 3)), ImageFolder(folder, PLAIN)
+    arrays.targets = labels
+    paths = [path for path, _ in files.samples]
+    files.samples = list(zip(paths, labels, strict=False))
+    for dataset in arrays, files:
+        with pytest.warns(UserWarning, match="its labels are not a whole number for each image"):
+            loader = ImageLoader(dataset, 3, collate_fn=list)
+        for (image, label), (same_image, same_label) in zip(
+            next(iter(loader)), next(iter(DataLoader(dataset, 3, collate_fn=list))), strict=True
+        ):
+            assert torch.equal(image, same_image) and str(label) == str(same_label)
+
+
+def test_the_caller_may_ask_for_other_labels(folder):
+    files, dataset = ImageFolder(folder, PLAIN).samples[:3], CIFAR10((3, 8, 10, 3))
+    rows = [(path, [1, 0, label]) for path, label in files]
+    images = ImageFolder(folder, PLAIN)
+    images.samples = rows
+    for given in rows, images:
+        ((_, found),) = fast(given, 3, data_shape=SHAPE, label_width=3)
+        assert found.tolist() == [row for _, row in rows]
+    dataset.targets = [0.5, 1.0, 2.0]
+    ((_, found),) = fast(dataset, 3, label_dtype="float32")
+    assert found.dtype == torch.float32 and found.tolist() == dataset.targets
+
+
 def test_subsets_of_subsets(folder):
     dataset = Subset(Subset(ImageFolder(folder, PLAIN), [9, 1, 3, 10, 2]), [4, 0, 2])
     loader = fast(dataset, 2)
@@ -1083,6 +1123,23 @@ def test_a_changed_subset_and_changed_labels_are_followed():
     dataset.target_transform = str
     with pytest.warns(UserWarning, match="target_transform is a function of Python"):
         list(loader)
+
+
+def test_a_data_set_that_grows_is_followed():
+    class Growing(Unknown):
+        count = 3
+
+        def __len__(self):
+            return self.count
+
+    dataset = Growing()
+    with pytest.warns(UserWarning, match="in Python"):
+        loaders = ImageLoader(dataset, 2), ImageLoader(Subset(dataset, range(3)), 2)
+    for loader in loaders:
+        for dataset.count in 3, 5, 4:
+            same(loader, DataLoader(loader.dataset, 2))
+            dataset.count += 3
+            assert len(loader) == len(DataLoader(loader.dataset, 2))
 
 
 def test_a_state_is_of_the_data_set_as_it_is_then(folder):
