@@ -386,20 +386,21 @@ class ImageLoader:
         return images
 
     def _made_epochs(self, shuffle: bool, world: World, even: bool) -> Epochs:
+        cut, seed = self._cut, self._seed
         if self.batch_sampler is not None:
-            return SampledEpochs(self._count, self.batch_sampler, None, False, world, self._cut)
+            return SampledEpochs(self._count, self.batch_sampler, None, False, world, cut, seed)
         if self._sampler is not None:
             size, drop_last = self.batch_size, self.drop_last
-            return SampledEpochs(self._count, self._sampler, size, drop_last, world, self._cut)
+            return SampledEpochs(self._count, self._sampler, size, drop_last, world, cut, seed)
         return OrderedEpochs(
             self._count,
             self.batch_size,
             world,
             shuffle=shuffle,
-            seed=self._seed,
+            seed=seed,
             even=even,
             tail="drop" if self.drop_last else "pad",
-            cut=self._cut,
+            cut=cut,
         )
 
     @property

@@ -177,9 +177,10 @@ class SampledEpochs:
         drop_last: bool,
         world: World,
         cut: Cut = BatchPlan,
+        seed: int = 0,
     ) -> None:
         """Batches of `batch_size`; of a sampler that gives whole batches if that is None."""
-        self._world = world
+        self._world, self._seed = world, seed
         self._count, self._sampler, self._plan = count, sampler, cut
         self._size, self._drop_last = batch_size, drop_last
         self._drawn: list[np.ndarray] = []
@@ -196,12 +197,12 @@ class SampledEpochs:
         """Draw the samples of an epoch; a ValueError if they are not those that were saved."""
         if not saved:
             before = self.saved()
-            indices = list(self._sampler)
+            indices = self._given()
         else:
             before = {name: value for name, value in saved.items() if name != "check"}
             with torch.random.fork_rng(devices=[]):
                 _restore(self._sampler, before)
-                indices = list(self._sampler)
+                indices = self._given()
         self._drawn = self._cut(indices)
         self.largest = max(map(len, self._drawn), default=1)
         check = check_of(*self._drawn)
@@ -211,6 +212,21 @@ class SampledEpochs:
                 "saved: it needs a generator, set_epoch, or state_dict and load_state_dict"
             )
         return {**before, "check": check}
+
+    def _given(self) -> list[Any]:
+        """Ask the sampler for an epoch; one without an end is an error.
+
+        A len() may be an estimate, so that only what is far beyond it counts as endless.
+        """
+        most = 2 * max(operator.length_hint(self._sampler), self._count, 1)
+        indices = list(itertools.islice(self._sampler, most + 1))
+        if len(indices) > most:
+            raise ValueError(
+                f"{type(self._sampler).__name__} gives more than {most} indices or batches, twice "
+                "as many as it or the data set has: an epoch is drawn when it begins, so its "
+                "__iter__ has to end after an epoch"
+            )
+        return indices
 
     def saved(self) -> dict[str, Any]:
         """Return what the epoch that comes next depends on."""
@@ -253,11 +269,12 @@ class SampledEpochs:
         return itertools.count(done * ranks + rank, ranks)
 
     def described(self) -> dict[str, str]:
-        """Return the kind of the sampler; what it gave is compared epoch by epoch."""
+        """Return seed and kind of the sampler; what it gave is compared epoch by epoch."""
         size = "its own" if self._size is None else str(self._size)
         return {
             "samples": str(self._count),
             "order": type(self._sampler).__name__,
+            "seed": str(self._seed),
             "batch_size": size,
         }
 

@@ -534,6 +534,27 @@ def test_a_sampler_that_cannot_be_repeated_is_an_error(folder):
         list(again)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_sampler_without_an_end_is_an_error(folder, whole):
+    class Infinite:
+        def __len__(self):
+            return 4
+
+        def __iter__(self):
+            return itertools.cycle([[3, 1]] if whole else [3, 1])
+
+    sampler = {"batch_sampler" if whole else "sampler": Infinite()}
+    with pytest.raises(ValueError, match="Infinite gives more than 22 .* has to end"):
+        next(iter(ImageLoader(ImageFolder(folder, PLAIN), **sampler)))
+
+    class More(Infinite):  # its len() is an estimate
+        def __iter__(self):
+            return itertools.islice(super().__iter__(), 9)
+
+    sampler = {name: More() for name in sampler}
+    assert len(list(fast(ImageFolder(folder, PLAIN), **sampler))) == 9
+
+
 def test_loops_that_were_left_and_loops_at_once(folder):
     dataset = ImageFolder(folder, PLAIN)
     loader = ImageLoader(dataset, 4, shuffle=True, seed=0)

@@ -1,5 +1,6 @@
 """Transforms in Python repeat by the seed of a loader."""
 
+import json
 import random
 
 import numpy as np
@@ -77,6 +78,21 @@ def test_the_rest_of_an_epoch_is_repeated(workers):
     again.load_state_dict(state)
     again.set_epoch(0)
     assert [x.tolist() for x, _ in again] == rest
+
+
+def test_the_rest_of_an_epoch_of_a_sampler_is_repeated():
+    def loader(seed=None):
+        return ImageLoader(Noisy(DRAWS["torch"]), 4, sampler=range(12), seed=seed)
+
+    first = loader()
+    batches = iter(first)
+    next(batches)
+    state = json.loads(json.dumps(first.state_dict()))
+    again = loader()
+    again.load_state_dict(state)
+    assert [x.tolist() for x, _ in again] == [x.tolist() for x, _ in batches]
+    with pytest.raises(ValueError, match="saved with seed="):
+        loader(seed=5).load_state_dict(state)
 
 
 def test_torch_manual_seed_decides():
