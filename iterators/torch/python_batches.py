@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch.utils.data
 from torch.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
 
-from ..core.example_seeds import draws_globally, kept_generators, seed_generators
+from ..core.example_seeds import (
+    drawn_positions,
+    draws_globally,
+    go_back,
+    kept_generators,
+    seed_generators,
+)
 from ..datasets.dataset_base import ReadsMany
 from ..loops.batch_fetcher import BatchFetcher
 from ..loops.iterator import fetch
@@ -149,6 +157,10 @@ def collated(
     return collate_fn(samples if len(parts) > 1 else [sample for (sample,) in samples])
 
 
+class _DrawnError(Exception):
+    """Raised instead of a batch whose samples need seeds."""
+
+
 class PythonBatches:
     """Makes the batches of a data set by its ``__getitem__``, in threads or in that of the loop."""
 
@@ -171,25 +183,57 @@ class PythonBatches:
 
         `seeds` gives those of the samples of each batch, in its turn.
         """
-        threads, collate = self._threads, collate_fn or default_collate
-        if self._draws is None and not threads:
+        collate = collate_fn or default_collate
+        if self._draws is None and not self._threads:
             self._draws = len(self._dataset) > 0 and draws_globally(
                 lambda: fetch(self._dataset, [0], [epoch])
             )
-        if self._draws:
-            yield from self._seeded(batches, epoch, collate, seeds)
-            return
+        if not self._draws:
+            choice = yield from self._plain(batches, epoch, largest, collate, seeds)
+            if choice is None:
+                return
+            batches = itertools.chain([choice], batches)
+        yield from self._seeded(batches, epoch, collate, seeds)
+
+    def _plain(
+        self,
+        batches: Iterator[ChosenBatch],
+        epoch: int,
+        largest: int,
+        collate: Callable[[list[Any]], Any],
+        seeds: Callable[[np.ndarray], list[int]],
+    ) -> Generator[tuple[Any, int], None, ChosenBatch | None]:
+        """Yield batches of samples without seeds; returns the first one whose samples need them.
+
+        Such a batch is none, and the generators of the process are as they were before it.
+        """
+        threads = self._threads
+        waiting: deque[ChosenBatch] = deque()
+        before: tuple[Any, ...] = ()
+
+        def has_drawn() -> bool:
+            if threads or drawn_positions() == before:
+                return False
+            # Again, sample by sample: other threads may have drawn, and so may `collate`.
+            rows = waiting[0].rows.tolist()
+            makes = [partial(fetch, self._dataset, [row], [epoch]) for row in rows]
+            return any(map(draws_globally, makes))
+
+        def undrawn(samples: list[Any]) -> Any:
+            if has_drawn():
+                raise _DrawnError
+            return collate(samples)
+
         # Small batches: as many as the threads can work on at once.
         ahead = max(self._ahead, -(-threads // max(largest, 1))) if threads else 1
         fetcher = BatchFetcher(
             self._dataset,
-            collate,
+            collate if threads else undrawn,
             threads=threads,
             ahead=ahead,
             name="image-loader",
             begin=use_one_core,
         )
-        waiting: deque[ChosenBatch] = deque()
         self.times.begin(fetcher.stats())
         self._counters = fetcher.stats
         try:
@@ -199,10 +243,20 @@ class PythonBatches:
                     fetcher.submit(choice.rows.tolist(), [epoch] * len(choice.rows))
                     waiting.append(choice)
                 if not waiting:
-                    return
+                    return None
                 begin = time.perf_counter()
-                batch = fetcher.collect()
+                before = () if threads else drawn_positions()
+                try:
+                    batch = fetcher.collect()
+                except Exception as error:
+                    if not (isinstance(error, _DrawnError) or has_drawn()):
+                        raise
+                    go_back(before)
+                    self._draws = True
+                    return waiting[0]
                 choice = waiting.popleft()
+                if not threads:
+                    seeds(choice.rows)  # those of the next batch may be needed
                 self.times.deliver(len(choice.rows), time.perf_counter() - begin)
                 yield batch, choice.done
         finally:

@@ -95,6 +95,64 @@ def test_the_rest_of_an_epoch_of_a_sampler_is_repeated():
         loader(seed=5).load_state_dict(state)
 
 
+class Rare(Noisy):
+    """Only some samples draw, and the first cannot be had."""
+
+    broken = False
+
+    def __getitem__(self, index):
+        if index % 4 != 2:
+            return torch.zeros(2, dtype=torch.float64), index
+        sample = super().__getitem__(index)
+        if self.broken and index == 6:
+            raise OSError("bad file")
+        return sample
+
+
+@pytest.mark.parametrize("size", [1, 4, COUNT])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_samples_that_draw_now_and_then_are_repeated(draw, size):
+    def run():
+        before = states()
+        loader = ImageLoader(Rare(DRAWS[draw]), size, sampler=[0, 1, 4, 5, 2, 6, 10, 2], seed=5)
+        found = [[x for batch, _ in loader for x in batch.tolist()] for _ in range(2)]
+        assert states() == before
+        return found
+
+    first, again = run()
+    assert run() == [first, again] and first != again
+    assert first[:4] == [[0, 0]] * 4 and len({x for x, _ in first[4:]}) == 4
+
+
+def test_a_batch_that_failed_leaves_the_generators_as_they_are():
+    data = Rare(DRAWS["numpy"])
+    data.broken = True
+    loop = iter(ImageLoader(data, 1, sampler=[0, 6, 2], seed=5))
+    before = states()
+    next(loop)
+    with pytest.raises(OSError, match="bad file"):
+        next(loop)
+    ((sample, _),) = loop
+    assert states() == before
+    again = iter(ImageLoader(Rare(DRAWS["numpy"]), 1, sampler=[0, 6, 2], seed=5))
+    assert [x.tolist() for x, _ in again][2] == sample.tolist()
+
+
+def test_a_function_that_collates_may_draw_as_it_does_in_dataloader():
+    def collate(samples):
+        return torch.rand(())
+
+    class Plain(Noisy):
+        def __getitem__(self, index):
+            return index
+
+    loader = ImageLoader(Plain(None), 4, collate_fn=collate, seed=5)
+    torch.manual_seed(3)
+    wanted = [torch.rand(()).item() for _ in range(3)]
+    torch.manual_seed(3)
+    assert [x.item() for x in loader] == wanted
+
+
 def test_torch_manual_seed_decides():
     def run(seed):
         torch.manual_seed(seed)
