@@ -122,7 +122,16 @@ def translated(
         if not _is_shaped(images, recipe, keywords):
             raise ValueError(f"transform {UNSHAPED}")
         return recipe, replace(images, transform=None), reason
-    if images.open is None or images.transform is None:
+    if images.open is None:
+        return None, images, ""
+    if images.transform is None:
+        given = {*keywords, *images.keywords}
+        if images.shape[1] is None and given.isdisjoint((*SHAPES, "recipe")):
+            raise TypeError(
+                "ImageLoader() needs data_shape=(channels, height, width) or a transform for "
+                f"{images.name}, whose images become tensors, also for collate_fn; with "
+                "data_shape=None they keep their sizes"
+            )
         return None, images, ""
     try:
         recipe, reason = recipe_of(images.transform, images.shape)

@@ -1045,8 +1045,10 @@ def test_data_sets_that_are_none(folder):
         ImageLoader(Unknown(), rand_mirror=True)
     with pytest.raises(ValueError, match="give it the transform"):
         ImageLoader(Unknown(), transform=PLAIN)
-    with pytest.raises(TypeError, match="needs data_shape"):
-        ImageLoader(ImageFolder(folder))
+    for keywords in {}, {"collate_fn": list}, {"transform": None}:
+        with pytest.raises(TypeError, match=r"ImageLoader\(\) needs data_shape.* or a transform"):
+            ImageLoader(ImageFolder(folder), **keywords)
+    assert len(next(iter(fast(ImageFolder(folder), 3, data_shape=None)))[0]) == 3
 
 
 def test_arguments_without_meaning_are_taken(folder):
