@@ -665,7 +665,9 @@ class ImageLoader:
         position = Position.saved(state, done="done")
         if self._draws_seed and str(state["settings"].get("seed", "")).isdecimal():
             self._take_seed(int(state["settings"]["seed"]))
-        mine, saved = self._settings(), state["settings"]
+        mine = self._settings()
+        # Those of older releases have no seed where there is a sampler.
+        saved = {"seed": mine.get("seed"), **state["settings"]}
         for name in [*mine, *saved]:
             if saved.get(name) != mine.get(name):
                 raise ValueError(
