@@ -84,6 +84,8 @@ class RecordPack:
         #: True if records that cannot be used are left out, and which these are, with the reasons.
         self.skip_errors: bool = False
         self.problems: list[str] = []
+        #: What whoever asked for an export should know of it.
+        self.notes: list[str] = []
 
     def __len__(self) -> int:
         return len(self.positions())

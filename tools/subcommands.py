@@ -173,6 +173,8 @@ def _export(settings: argparse.Namespace, interruption: Interruption) -> int:
         report = export_records(pack, settings.target, EXPORTS[settings.to], settings)
     if report.left_out:
         say("recordio", f"note: {report.left_out} records only list identities and were left out")
+    for line in report.notes:
+        say("recordio", f"note: {line}")
     for problem in report.problems[:MOST_NAMED]:
         say("recordio", f"left out: {problem}")
     if len(report.problems) > MOST_NAMED:

@@ -26,7 +26,14 @@ class ReadsMany:
         for kind in cls.__mro__:
             if "__getitems__" in vars(kind):
                 return
-            if {"__getitem__", "get_example"} & vars(kind).keys():
+            if own := {"__getitem__", "get_example"} & vars(kind).keys():
+                for name in own:
+                    words = getattr(getattr(kind, name), "__code__", None)
+                    if words and "__getitems__" in words.co_names and "super" not in words.co_names:
+                        raise TypeError(
+                            f"{cls.__name__}.{name} calls __getitems__ of the object, which would "
+                            "call it again: define __getitems__ too, or call that of super()"
+                        )
                 cls.__getitems__ = DatasetMixin.__getitems__  # type: ignore[attr-defined]
                 return
 
@@ -91,7 +98,10 @@ class DatasetMixin(ReadsMany):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, (int, np.integer)):
             return self.get_example(index)
-        return self.__getitems__(resolve_index(index, len(self)))
+        rows = resolve_index(index, len(self))
+        if type(self).__getitem__ is DatasetMixin.__getitem__:
+            return self.__getitems__(rows)
+        return [self.get_example(i) for i in rows]  # for a method of a subclass, which goes on
 
     def __getitems__(self, indices: Sequence[int] | np.ndarray) -> list[Any]:
         """Return several examples, as a list."""

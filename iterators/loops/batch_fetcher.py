@@ -64,7 +64,10 @@ class BatchFetcher:
                 error = error or raised
         self._batches.popleft()
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:  # its traceback has this frame, which would keep all of them
+                del error, raised, failures
         return batch.result
 
     def stats(self) -> dict[str, float]:

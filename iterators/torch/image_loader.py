@@ -492,6 +492,7 @@ class ImageLoader:
         begun = self._epochs.begin(position.epoch, saved)
         if self._images.open is None:
             set_epoch_of(self.dataset, position.epoch)
+        own = None if self._images.open is None else self._own_provider()
         loop = self._loop = object()
         self._position, self._begun = position, begun
         batches = RetakenBatches(self._epochs.batches(*position))
@@ -505,10 +506,13 @@ class ImageLoader:
                 self._position = position
 
         def step() -> tuple[Any] | None:
-            nonlocal made
+            nonlocal made, loop
             try:
                 pair = next(made, None)
             except BaseException as error:
+                if self._provider is not own:  # closed, or changed with the data set: it is over
+                    made, loop = iter(()), object()
+                    raise
                 # The generators are over: what was made ahead is made again, but not what failed.
                 batches.take_again()
                 if isinstance(error, Exception) and (failed := next(batches, None)) is not None:

@@ -21,6 +21,7 @@ from recordio.bytes.remote.objects import redacted_url
 from recordio.containers.arrow import columns_and_rows
 from recordio.containers.table import is_contained
 from recordio.errors import RecordIOError
+from recordio.list_files import EXACT_IN_FLOAT32
 from recordio.packs.open_pack import OpenPack
 
 from ..core.dtypes import dtype_name
@@ -366,10 +367,11 @@ def _labels(labels: Any, keywords: Mapping[str, Any], width: int = 1) -> np.ndar
     kinds = "biuf" if "label_dtype" in keywords else "iu"
     with contextlib.suppress(TypeError, ValueError):  # no numbers, or not as many everywhere
         array = as_array("labels", labels)
-        if array.dtype.kind in kinds and array.shape[1:] == (() if width == 1 else (width,)):
+        fits = array.dtype.kind in kinds and array.shape[1:] == (() if width == 1 else (width,))
+        if fits and (array.dtype.kind == "f" or abs(array).max(initial=0) <= EXACT_IN_FLOAT32):
             return array
     what = "a whole number" if width == 1 else f"{width} whole numbers"
-    raise _NotKnownError(f"its labels are not {what} for each image")
+    raise _NotKnownError(f"its labels are not {what} up to {EXACT_IN_FLOAT32} for each image")
 
 
 def _folder(dataset: Any, keywords: Mapping[str, Any]) -> ImageSet:

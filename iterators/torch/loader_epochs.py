@@ -49,6 +49,8 @@ class Epochs(Protocol):
         """Return what a saved state must agree with."""
 
 
+#: Indices of an epoch that every sampler may give, and that none may.
+LEAST_ENDLESS, MOST_DRAWN = 1 << 20, 1 << 28
 #: ``cut(order, batch_size, tail)`` cuts epochs into batches.
 Cut = Callable[[DealtOrder, int, Tail], BatchPlan]
 
@@ -216,14 +218,16 @@ class SampledEpochs:
     def _given(self) -> list[Any]:
         """Ask the sampler for an epoch; one without an end is an error.
 
-        A len() may be an estimate, so that only what is far beyond it counts as endless.
+        A len() may be an estimate, so that only what is far beyond it counts as endless.  Where
+        it says that there is no end, or nearly so, memory sets the limit.
         """
-        most = 2 * max(operator.length_hint(self._sampler), self._count, 1)
+        most = 16 * max(operator.length_hint(self._sampler), self._count)
+        most = min(max(most, LEAST_ENDLESS), MOST_DRAWN)
         indices = list(itertools.islice(self._sampler, most + 1))
         if len(indices) > most:
             raise ValueError(
-                f"{type(self._sampler).__name__} gives more than {most} indices or batches, twice "
-                "as many as it or the data set has: an epoch is drawn when it begins, so its "
+                f"{type(self._sampler).__name__} gives more than {most} indices or batches, far "
+                "more than it or the data set has: an epoch is drawn when it begins, so its "
                 "__iter__ has to end after an epoch"
             )
         return indices

@@ -22,11 +22,12 @@ import torch.utils.data
 from torch.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
 
 from ..core.example_seeds import (
-    drawn_positions,
     draws_globally,
-    go_back,
+    generator_states,
     kept_generators,
+    same_states,
     seed_generators,
+    set_states,
 )
 from ..datasets.dataset_base import ReadsMany
 from ..loops.batch_fetcher import BatchFetcher
@@ -209,10 +210,10 @@ class PythonBatches:
         """
         threads = self._threads
         waiting: deque[ChosenBatch] = deque()
-        before: tuple[Any, ...] = ()
+        before: Any = None
 
         def has_drawn() -> bool:
-            if threads or drawn_positions() == before:
+            if threads or same_states(before, generator_states()):
                 return False
             # Again, sample by sample: other threads may have drawn, and so may `collate`.
             rows = waiting[0].rows.tolist()
@@ -245,13 +246,13 @@ class PythonBatches:
                 if not waiting:
                     return None
                 begin = time.perf_counter()
-                before = () if threads else drawn_positions()
+                before = None if threads else generator_states()
                 try:
                     batch = fetcher.collect()
                 except Exception as error:
                     if not (isinstance(error, _DrawnError) or has_drawn()):
                         raise
-                    go_back(before)
+                    set_states(before)
                     self._draws = True
                     return waiting[0]
                 choice = waiting.popleft()

@@ -126,6 +126,25 @@ def test_samples_that_draw_now_and_then_are_repeated(draw, size):
     assert first[:4] == [[0, 0]] * 4 and len({x for x, _ in first[4:]}) == 4
 
 
+def test_a_normal_deviate_that_numpy_keeps_is_no_sample():
+    class Normal:
+        def __len__(self):
+            return COUNT
+
+        def __getitem__(self, index):
+            return np.random.randn() if index % 5 == 3 else 0.0, index
+
+    def run(start):
+        np.random.seed(start)
+        np.random.randn()  # which draws two, and keeps one
+        before = np.random.get_state()
+        found = [x.tolist() for x, _ in ImageLoader(Normal(), 4, seed=7)]
+        assert str(np.random.get_state()) == str(before)
+        return found
+
+    assert run(0) == run(5)
+
+
 def test_a_batch_that_failed_leaves_the_generators_as_they_are():
     data = Rare(DRAWS["numpy"])
     data.broken = True

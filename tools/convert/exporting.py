@@ -60,6 +60,8 @@ class ExportReport:
         Duration of the export.
     problems : list of str
         Why records were left out that cannot be read or stored, where errors are skipped.
+    notes : list of str
+        What was not done as might be expected.
     """
 
     paths: list[str]
@@ -69,6 +71,7 @@ class ExportReport:
     fields: dict[str, int] = field(default_factory=dict)
     fields_left_out: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def export_records(
@@ -123,6 +126,7 @@ def export_records(
         {name: pack.field_counts[name] for name in chosen},
         [name for name in pack.pack.field_names if name not in chosen],
         pack.problems,
+        pack.notes,
     )
 
 

@@ -93,6 +93,11 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
     with scan_again(pack.pack) as scanned:
         has_classes = not (scanned.is_detection or scanned.is_multi_hot)
     has_classes |= settings.classes is not None
+    if not has_classes:
+        pack.notes.append(
+            "labels are of objects or rows for several classes: the images lie in the folder "
+            f"itself, and {TABLE} has their labels (--classes FILE: the first is a class)"
+        )
     count = 0
     with new_folder(paths[0]) as folder, open(os.path.join(folder, TABLE), "wb") as table:
         table.write(table_line(["path", "id", "labels"], []))

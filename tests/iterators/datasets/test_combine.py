@@ -215,3 +215,29 @@ def test_an_example_of_a_subclass_is_read_in_batches_as_well(kind, make, method)
     many = type("Many", (kind,), {method: changed, "__getitems__": lambda self, indices: "many"})
     assert make(many).__getitems__([1]) == "many"
     assert make(type("Same", (kind,), {})).__getitems__.__func__ is kind.__getitems__
+
+
+def test_a_slice_is_changed_once_by_a_method_that_goes_on_to_the_base():
+    class Own(SubDataset):
+        def __getitem__(self, index):
+            examples = super().__getitem__(index)
+            if isinstance(index, slice):
+                return [example + 100 for example in examples]
+            return examples + 100
+
+    data = Own(range(8), 2, 6)
+    assert data[1:3] == data.__getitems__([1, 2]) == [data[1], data[2]] == [103, 104]
+
+
+def test_an_example_cannot_be_one_of_the_many_that_it_makes():
+    with pytest.raises(TypeError, match="Own.get_example calls __getitems__ of the object"):
+
+        class Own(SubDataset):
+            def get_example(self, i):
+                return self.__getitems__([i])[0]
+
+    class Other(SubDataset):
+        def get_example(self, i):
+            return super().__getitems__([i])[0] + 100
+
+    assert Other(range(8), 2, 6)[:2] == [102, 103]

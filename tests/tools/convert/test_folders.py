@@ -107,11 +107,12 @@ def test_large_labels_get_folders_of_their_own(tmp_path, command, images):
     ]
 
 
-def test_images_with_objects_have_no_folder_of_their_own(tmp_path, command, images):
+def test_images_with_objects_have_no_folder_of_their_own(tmp_path, command, images, capsys):
     labels = [[2, 5, 0, 0.1, 0.1, 0.5, 0.5], [2, 5, 1, 0.1, 0.1, 0.5, 0.5]]
     write_pack(tmp_path / "p.rec", [images.png()] * 2, labels, index=False)
     (tmp_path / "p.classes.txt").write_text("0\tcat\n1\tdog\n2\temu\n")
     assert command("export", tmp_path / "p", tmp_path / "x") == 0
+    assert "note: labels are of objects or rows for several classes" in capsys.readouterr().err
     assert sorted(tree(tmp_path / "x")) == ["0.png", "1.png"]
 
 

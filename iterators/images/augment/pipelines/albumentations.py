@@ -152,7 +152,7 @@ def _rotate(assembly: Assembly, part: Part) -> None:
     degrees = tuple(map(number, read(part, "limit")))
     values = {"degrees": degrees, "interpolation": name, "fill": _fill(assembly, part)}
     p = _chance(part)
-    if p == 1:
+    if p == 1 or not any(degrees):
         assembly.warp(part, "rotate", values)
     else:
         assembly.step(part, {"op": "rotate", **values}, p)

@@ -181,13 +181,16 @@ class Assembly(Values):
                 f"resamples floats by {', '.join(map(str, resampling.values()))}, whose results "
                 "leave the range of the pixels: put it in front of what makes floats"
             )
-        if self._flips and not {"nearest", 0}.isdisjoint(resampling.values()):
-            (_, flip), *_ = self._flips.values()
-            raise flip.error(
-                f"stands in front of {part}, which takes other nearest pixels of what is mirrored: "
-                "move it behind that"
+        if self._is_mirrored and not {"nearest", 0}.isdisjoint(resampling.values()):
+            raise part.error(
+                "stands behind a flip, and takes other nearest pixels of what is mirrored: move "
+                "the flip behind it"
             )
         self.keywords |= resampling
+
+    @property
+    def _is_mirrored(self) -> bool:
+        return bool(self._flips) or any(step["op"] in _FLIPS for step in self.steps)
 
     def center_crop(
         self,
@@ -208,7 +211,7 @@ class Assembly(Values):
         self._before_crop(part)
         if pads and self._may_be_smaller(size):
             self._fill(part, border)
-        if self._flips or any(step["op"] in _FLIPS for step in self.steps):
+        if self._is_mirrored:
             position = position or "center"
         if position:
             self.keywords["crop_position"] = position

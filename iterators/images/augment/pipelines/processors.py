@@ -109,7 +109,7 @@ _OTHERWISE = {
 }
 _KNOWN = frozenset((*CLASSES, *_OTHERWISE, *_COMPARED))
 #: Names of methods that change no pixel.
-_HARMLESS = re.compile("__(?!call)|to_dict|from_|save_|.*post_process")
+_HARMLESS = re.compile("__(?!call)|to_|from_|save_|push_to_|register_|.*post_process")
 
 
 def translated(processor: Any) -> Translated:

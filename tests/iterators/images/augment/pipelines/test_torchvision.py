@@ -23,6 +23,7 @@ CROPPED = {
 }  # fmt: skip
 TENSOR = tv("ToTensor")
 FLIP, UPSIDE = tv("RandomHorizontalFlip"), tv("RandomVerticalFlip", p=0.2)
+MIRRORED = tv("RandomApply", transforms=[tv("RandomHorizontalFlip", p=1.0)], p=0.5)
 BYTES = {"dtype": "uint8"}
 TURN = tv("RandomRotation", degrees=[-20.0, 20.0])
 
@@ -443,9 +444,9 @@ ERRORS = [
       for crop in (size(), size("RandomCrop", pad_if_needed=True))),
     ([tv("RandomPosterize", bits=4, p=1), size("RandomCrop", pad_if_needed=True, fill=7)], (1,),
      "pads behind a change of colours"),
-    *(([flip, tv("Resize", size=(9, 9), interpolation=0)], (0,), "takes other nearest pixels")
-      for flip in (FLIP, UPSIDE)),
-    ([FLIP, tv("RandomResizedCrop", size=9, interpolation=0)], (0,), "takes other nearest pixels"),
+    *(([flip, tv("Resize", size=(9, 9), interpolation=0)], (1,), "nearest pixels of what")
+      for flip in (FLIP, UPSIDE, MIRRORED)),
+    ([FLIP, tv("RandomResizedCrop", size=9, interpolation=0)], (1,), "nearest pixels of what"),
 ]  # fmt: skip
 
 
