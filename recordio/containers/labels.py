@@ -64,7 +64,7 @@ def note_numbers(notes: Notes, names: Iterable[str], count: int, what: str) -> N
         notes.add(kind, count=count)
 
 
-def note_folders(notes: Notes, names: Iterable[str]) -> None:
+def note_folders(notes: Notes, names: Sequence[str]) -> None:
     """Note that samples without a label lie in folders, which may have been their classes.
 
     >>> notes = Notes()
@@ -72,7 +72,6 @@ def note_folders(notes: Notes, names: Iterable[str]) -> None:
     >>> notes.lines()[0].partition(":")[0]
     '2 samples have no label and get the label 0, and they lie in several folders'
     """
-    names = list(names)
     if len({name.rpartition("/")[0] for name in names}) > 1:
         kind = (
             "samples have no label and get the label 0, and they lie in several folders: as a "

@@ -61,7 +61,7 @@ def labels_of_names(names: Mapping[int, str]) -> dict[str, int]:
     return labels
 
 
-def names_in_order(class_to_idx: Mapping[str, int], stacklevel: int = 2) -> list[str]:
+def names_in_order(class_to_idx: Mapping[str, int]) -> list[str]:
     """Return names in the order of their labels; a warning where these are not 0, 1, 2 and so on.
 
     >>> names_in_order({"cat": 0, "dog": 1})
@@ -73,7 +73,7 @@ def names_in_order(class_to_idx: Mapping[str, int], stacklevel: int = 2) -> list
         warnings.warn(
             f"classes[{at}], {list(class_to_idx)[at]!r}, is the name of label {labels[at]}: "
             "class_to_idx has the labels, and num_classes their number",
-            stacklevel=stacklevel + 1,
+            stacklevel=3,  # of whoever asks for the property `classes`
         )
     return list(class_to_idx)
 

@@ -90,9 +90,10 @@ def write_folders(pack: RecordPack, paths: Sequence[str], settings: argparse.Nam
     """
     names = pack.pack.entries
     classes = pack.pack.classes if settings.classes is None else read_classes(settings.classes)
-    with scan_again(pack.pack) as scanned:
-        has_classes = not (scanned.is_detection or scanned.is_multi_hot)
-    has_classes |= settings.classes is not None
+    has_classes = settings.classes is not None
+    if not has_classes:
+        with scan_again(pack.pack) as scanned:
+            has_classes = not (scanned.is_detection or scanned.is_multi_hot)
     if not has_classes:
         pack.notes.append(
             "labels are of objects or rows for several classes: the images lie in the folder "
